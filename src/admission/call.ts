@@ -1,0 +1,32 @@
+/** Declared bytes of a request body (QUE-8): `unknown` reserves the captured program's `unknownBodyBytes`. */
+export type DeclaredBytes = number | 'unknown'
+
+/**
+ * One request as the core sees it. Every property but `contract`, `method` and `keys` is read at most once, and only
+ * when a decision needs it: `oneWay` and `bytes` when the call finds no room, so they may be costly getters.
+ */
+export interface Call {
+  /** Contract id; absent or unknown: only the global scope applies. */
+  readonly contract?: string | undefined
+  /** Method id within the contract; absent or unknown: only global and contract apply. */
+  readonly method?: string | undefined
+  /** Default false. */
+  readonly oneWay?: boolean | undefined
+  /** What the call reserves while it waits; default 0. */
+  readonly bytes?: DeclaredBytes | undefined
+  /**
+   * Partition keys by selector name, as a record or a function of the name. When given it wins over the core's
+   * selectors; a name without a key leaves the call unpartitioned there (PAR-3, API-5).
+   */
+  readonly keys?: KeyRecord | KeyFunction | undefined
+  /**
+   * Aborts the call while it waits. A function is asked only when the call really queues (RUN-2), for hosts where
+   * touching the signal is dear.
+   */
+  readonly signal?: AbortSignal | (() => AbortSignal | undefined) | undefined
+}
+
+export type KeyRecord = { readonly [selector: string]: string | undefined }
+export type KeyFunction = (selector: string) => string | undefined
+/** A key selector of the core: a function of the call. `undefined` leaves the call unpartitioned. */
+export type Selector = (call: Call) => string | undefined

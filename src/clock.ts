@@ -1,0 +1,32 @@
+/**
+ * Time as the core sees it. With `manual-clock.ts` the only file that names `performance` and `setTimeout`.
+ */
+
+/** Monotonic time and callbacks; injected, so that tests move it by hand (API-3). */
+export interface Clock {
+  /** Milliseconds since some fixed origin; never goes back while the clock is sound. May be fractional. */
+  nowMs(): number
+  /** Calls `fn` once at or after `atMs`, never before and never synchronously. Returns a cancel function; late or repeated cancels are harmless. */
+  callAt(atMs: number, fn: () => void): () => void
+}
+
+/** The longest delay that host timers keep; beyond it they fire at once. Milliseconds. */
+export const MAX_TIMER_MS = 2_147_483_647
+
+/** The host's monotonic clock and timers. Reads nothing and starts nothing until asked (RUN-1). */
+export class SystemClock implements Clock {
+  nowMs(): number {
+    return performance.now()
+  }
+
+  callAt(atMs: number, fn: () => void): () => void {
+    let handle: ReturnType<typeof setTimeout>
+    // Hosts fire some timers a fraction early and clamp long ones, so the clock has the last word (RUN-4).
+    const arm = (): void => {
+      const delayMs = Math.min(Math.max(0, Math.ceil(atMs - this.nowMs())), MAX_TIMER_MS)
+      handle = setTimeout(() => (this.nowMs() < atMs ? arm() : fn()), delayMs)
+    }
+    arm()
+    return () => clearTimeout(handle)
+  }
+}

@@ -1,0 +1,41 @@
+import type { RateConfig } from '../config/types.ts'
+
+/**
+ * The rate state of one scope or one partition entry: "how long until room?", and its answers.
+ *
+ * All instants and durations are whole milliseconds; the state has no clock and no timer. Time never goes back: an
+ * instant older than the newest seen counts as the newest (RAT-1, RAT-4), so a clock that jumps back neither grants
+ * extra nor stalls.
+ */
+export interface Rate {
+  readonly config: RateConfig
+  /**
+   * The least number of milliseconds after which one permit can be taken when `ahead` permits go to others first,
+   * each as soon as there is one (RAT-4); 0 is now.
+   *
+   * Asking spends nothing, so a refused call spends nothing anywhere (ADM-1). O(1) for buckets and fixed windows,
+   * O(segmentsPerWindow) for sliding windows. `ahead` is ≥ 0.
+   */
+  msUntilRoom(nowMs: number, ahead: number): number
+  /** Takes one permit. The caller has seen `msUntilRoom(nowMs, 0) === 0` in this same turn. */
+  take(nowMs: number): void
+  /** Permits that could be taken at `nowMs`, ≥ 0. */
+  remaining(nowMs: number): number
+  /**
+   * From which instant on the state is as good as new, if nothing more is taken: full bucket, empty window. At or
+   * before `nowMs` when it already is. Removing a state before that instant would forget debt (PAR-1, RAT-4).
+   */
+  cleanAtMs(nowMs: number): number
+}
+
+/** The permits of a full, unused rate: `tokenLimit` or `permitLimit`. */
+export function permitsOf(config: RateConfig): number {
+  return config.algorithm === 'token-bucket' ? config.tokenLimit : config.permitLimit
+}
+
+/** The time in which that many permits come back, whole milliseconds: the window, or the time to fill the bucket. */
+export function windowMsOf(config: RateConfig): number {
+  return config.algorithm === 'token-bucket'
+    ? Math.ceil((config.tokenLimit * config.replenishmentPeriodMs) / config.tokensPerPeriod)
+    : config.windowMs
+}

@@ -1,0 +1,6 @@
+/**
+ * For tests of your own limits: a clock moved by hand.
+ *
+ * @module
+ */
+export { ManualClock } from './manual-clock.ts'

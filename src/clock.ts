@@ -30,3 +30,29 @@ export class SystemClock implements Clock {
     return () => clearTimeout(handle)
   }
 }
+
+/**
+ * A clock in whole milliseconds that never goes back: one older than the highest value seen counts as that value
+ * (RAT-1, RAT-4). Limits and deadlines are compared on this line only, so their arithmetic is exact.
+ */
+export class Timeline {
+  readonly #clock: Clock
+  #latestMs: number
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#latestMs = Number.NEGATIVE_INFINITY
+  }
+
+  /** Reads the clock once. Whole milliseconds. */
+  nowMs(): number {
+    const nowMs = Math.floor(this.#clock.nowMs())
+    if (nowMs > this.#latestMs) this.#latestMs = nowMs
+    return this.#latestMs
+  }
+
+  /** As {@link Clock.callAt}. */
+  callAt(atMs: number, fn: () => void): () => void {
+    return this.#clock.callAt(atMs, fn)
+  }
+}

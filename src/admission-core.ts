@@ -1,0 +1,339 @@
+import { Admission, type Answer } from './admission/admit.ts'
+import type { Call, Selector } from './admission/call.ts'
+import { type Lease, OpenLease, PermitLease } from './admission/lease.ts'
+import { Queue } from './admission/queue.ts'
+import { noTotals, type Totals } from './admission/totals.ts'
+import { type Clock, SystemClock, Timeline } from './clock.ts'
+import type { Config, ConfigInput } from './config/types.ts'
+import { Draining, type DrainOptions, type StopReport } from './control/draining.ts'
+import { Lifecycle, type State } from './control/lifecycle.ts'
+import { Publication } from './control/publication.ts'
+import { type PublishEvent, Reporter, type WriteOptions } from './control/reporter.ts'
+import { Retirement } from './control/retirement.ts'
+import { type Snapshot, takeSnapshot } from './control/snapshot.ts'
+import { type Prepared, planOf, prepareFirst, prepareNext, type Workshop } from './control/update.ts'
+import { AdmissionConflictError } from './errors.ts'
+import { Kernel } from './kernel/kernel.ts'
+import type { Plan } from './program/plan.ts'
+import { Program, Route } from './program/program.ts'
+import { type RateStatus, rateStatusOf } from './program/rate-status.ts'
+
+export interface AdmissionCoreOptions {
+  /** Enabled from the start with this configuration; absent: starts disabled. */
+  readonly config?: ConfigInput | undefined
+  /** The key selectors that a configuration may name. */
+  readonly selectors?: { readonly [name: string]: Selector } | undefined
+  /** Default: the host's monotonic clock. */
+  readonly clock?: Clock | undefined
+  /** Told of every change, for an audit log. What it throws changes nothing and fails nobody (ADX-6). */
+  readonly onPublish?: ((event: PublishEvent) => void | Promise<void>) | undefined
+}
+
+/** A complete candidate, or a function that makes one from the current configuration. */
+export type Candidate = ConfigInput | ((current: Config) => ConfigInput | Promise<ConfigInput>)
+
+export interface Published {
+  readonly generation: number
+  readonly plan: Plan
+}
+
+/** The way of one (contract, method), bound once; follows publications by itself. */
+export interface BoundRoute {
+  /** As {@link AdmissionCore.admit}; `contract` and `method` of the call are not looked at. */
+  admit(call?: Call): Answer
+}
+
+const NO_CALL: Call = {}
+
+/**
+ * Admission control without a framework: decides for each call whether it starts now, waits in the bounded queue, or is
+ * refused, and lets every limit change meanwhile.
+ *
+ * Wires the data plane (`admission/`) and the control plane (`control/`) with one clock; nothing else knows both.
+ *
+ * @example
+ * ```ts
+ * const core = new AdmissionCore({ config: { global: { concurrency: 10 } } })
+ * const answer = await core.admit()
+ * if (answer.kind === 'admitted') {
+ *   try { await work() } finally { answer.release() }
+ * }
+ * ```
+ */
+export class AdmissionCore {
+  readonly #timeline: Timeline
+  readonly #kernel: Kernel
+  readonly #totals: Totals
+  readonly #lifecycle: Lifecycle
+  readonly #retirement: Retirement
+  readonly #publication: Publication
+  readonly #queue: Queue
+  readonly #admission: Admission
+  readonly #draining: Draining
+  readonly #reporter: Reporter
+  readonly #workshop: Workshop
+  /** Where calls are counted that no limit applies to (ADM-11). */
+  readonly #unmetered: Program
+  #program: Program | null // the current one, one load away from a call
+  #open: OpenLease
+
+  /** @throws {AdmissionConfigError} when `config` is invalid. */
+  constructor(options: AdmissionCoreOptions = {}) {
+    const { clock = new SystemClock(), config, onPublish } = options
+    const selectors = new Map(Object.entries(options.selectors ?? {}))
+    this.#timeline = new Timeline(clock)
+    this.#kernel = new Kernel()
+    this.#totals = noTotals()
+    this.#lifecycle = new Lifecycle()
+    this.#retirement = new Retirement()
+    this.#publication = new Publication(this.#lifecycle, this.#kernel, this.#retirement)
+    const onLeft = (program: Program): void => this.#left(program)
+    this.#queue = new Queue(this.#timeline, this.#kernel.ledger, this.#totals, onLeft)
+    this.#admission = new Admission(this.#timeline, this.#kernel.ledger, this.#queue, this.#totals, selectors, onLeft)
+    this.#draining = new Draining(this.#timeline, this.#lifecycle, () => this.#counts())
+    this.#reporter = new Reporter(onPublish, () => ({
+      state: this.state,
+      draining: this.draining,
+      generation: this.generation,
+    }))
+    this.#workshop = { kernel: this.#kernel, keeper: this.#admission, selectors }
+    this.#unmetered = unmeteredProgram(this.#kernel, this.#admission)
+    this.#program = null
+    this.#open = new OpenLease(0)
+    if (config !== undefined) this.#enable(config)
+  }
+
+  get state(): State {
+    return this.#lifecycle.state
+  }
+
+  /** Has `drain()` been called, and not `resume()`? True while announcing, too. */
+  get draining(): boolean {
+    return this.#lifecycle.draining
+  }
+
+  /** Should balancers send calls here? Off from the moment a drain is announced. */
+  get ready(): boolean {
+    return this.#lifecycle.ready
+  }
+
+  /** The last one published; 0 before the first. */
+  get generation(): number {
+    return this.#publication.generation
+  }
+
+  /** The current configuration with every default filled in, frozen; null while disabled. */
+  get config(): Config | null {
+    return this.#publication.current?.config ?? null
+  }
+
+  /**
+   * Decides one call. The answer is a lease, which the caller owes one `release()`; a refusal, which is data; or a
+   * promise of one of them, and only if the call waits. The promise never rejects.
+   *
+   * While disabled every call is admitted by one shared lease that holds nothing (ADM-11).
+   *
+   * @throws what a key selector throws; nothing is held then (PAR-3).
+   */
+  admit(call: Call = NO_CALL): Answer {
+    const program = this.#program
+    if (program === null || this.#lifecycle.closed !== null) return this.#admitUnmetered(call)
+    return this.#admission.admit(program.route(call.contract, call.method), call)
+  }
+
+  /** Binds a (contract, method) once, so that its calls look nothing up until something is published. */
+  route(contract?: string, method?: string): BoundRoute {
+    let program: Program | null = null
+    let route: Route | null = null
+    return {
+      admit: (call: Call = NO_CALL): Answer => {
+        const current = this.#program
+        if (current === null || this.#lifecycle.closed !== null) return this.#admitUnmetered(call)
+        if (current !== program || route === null) {
+          program = current
+          route = current.route(contract, method)
+        }
+        return this.#admission.admit(route, call)
+      },
+    }
+  }
+
+  /** Counts a call in `active` that no limit applies to, so that drain and stop wait for it too (ADM-11, DRN-2). */
+  track(): Lease {
+    this.#unmetered.active += 1
+    const route = this.#unmetered.route(undefined, undefined)
+    route.takeUnlimited()
+    return new PermitLease(route, null)
+  }
+
+  /**
+   * disabled → enabled.
+   *
+   * @throws {AdmissionStateError} unless disabled.
+   * @throws {AdmissionConfigError} with every issue; nothing has changed.
+   */
+  enable(config: ConfigInput, options: WriteOptions = {}): Published {
+    this.#lifecycle.mustBe('disabled', 'enable')
+    return this.#reporter.during(options, () => this.#enable(config))
+  }
+
+  /**
+   * Replaces the whole configuration by a candidate, in one step, seen by the next call. Running calls and waiters go
+   * on. A builder gets the current configuration and runs outside of any step; what it throws comes out unchanged.
+   *
+   * The source is `expectedGeneration`, or the generation current at this call; the candidate is never rebased.
+   *
+   * @throws {AdmissionStateError} unless enabled, now and when it is published (PUB-12).
+   * @throws {AdmissionConflictError} when another generation is current by then (PUB-4).
+   * @throws {AdmissionConfigError} with every issue (CFG-1).
+   * @throws {UnsupportedTransitionError} when rates or partitions would change (PUB-9).
+   */
+  async update(
+    candidate: Candidate,
+    options: WriteOptions & { readonly expectedGeneration?: number | undefined } = {},
+  ): Promise<Published> {
+    this.#lifecycle.mustBe('enabled', 'update')
+    const source = this.#publication.current
+    const expected = options.expectedGeneration ?? this.generation
+    if (source === null || source.generation !== expected) throw new AdmissionConflictError(expected, this.generation)
+    const built = typeof candidate === 'function' ? await candidate(source.config) : candidate
+    const prepared = prepareNext(built, source, this.#workshop)
+    return this.#reporter.during(options, () => {
+      this.#publication.update(prepared, source)
+      return this.#published(prepared)
+    })
+  }
+
+  /** enabled → disabled: new calls are not limited; holders and waiters go on as they were (STA-4). */
+  disable(options: WriteOptions = {}): void {
+    this.#lifecycle.mustBe('enabled', 'disable')
+    this.#reporter.during(options, () => {
+      this.#publication.disable()
+      this.#program = null
+      this.#open = new OpenLease(this.generation)
+      this.#purge()
+      return { plan: null }
+    })
+  }
+
+  /**
+   * What an update would do, or enabling it while disabled; refusals are data. Changes nothing (PUB-11).
+   *
+   * @throws {AdmissionConfigError} with every issue.
+   */
+  plan(candidate: ConfigInput): Plan {
+    return planOf(candidate, this.#publication.current, this.#workshop)
+  }
+
+  /**
+   * Alive, but taking no new work: new calls are refused (`draining`), what runs or waits finishes. With `announceMs`
+   * only readiness is off at first, and calls are refused after that time. Only {@link resume} ends it.
+   *
+   * @throws {AdmissionStateError} after stop.
+   */
+  drain(options: DrainOptions & WriteOptions = {}): void {
+    this.#lifecycle.mustRun('drain')
+    this.#reporter.during(options, () => this.#draining.drain(options))
+  }
+
+  /** @throws {AdmissionStateError} after stop. */
+  resume(options: WriteOptions = {}): void {
+    this.#lifecycle.mustRun('resume')
+    this.#reporter.during(options, () => this.#draining.resume())
+  }
+
+  /**
+   * For good: every writer fails from now on, new calls and waiters are refused (`stopped`), what runs finishes.
+   * Resolves when nothing runs any more, or `graceMs` from now with what is left; without `graceMs` it waits as long as
+   * it takes. Again: the same promise; a nearer deadline counts, a later one does not (DRN-3, DRN-7).
+   */
+  stop(options: { readonly graceMs?: number | undefined } = {}): Promise<StopReport> {
+    if (this.state !== 'stopped') {
+      this.#reporter.during({}, () => {
+        this.#queue.refuseAll(this.#draining.seal())
+        return { plan: null }
+      })
+    }
+    return this.#draining.stop(options.graceMs)
+  }
+
+  /** Resolves when nothing runs and nothing waits; at once if that is so now. Driven by events, never by polling. */
+  whenIdle(): Promise<void> {
+    return this.#draining.whenIdle()
+  }
+
+  /** The most restrictive rate of a route's scopes, for `RateLimit` fields; undefined without a rate (WEB-4). */
+  rateStatus(contract?: string, method?: string): RateStatus | undefined {
+    const program = this.#program
+    return program === null ? undefined : rateStatusOf(program.route(contract, method), this.#timeline.nowMs())
+  }
+
+  snapshot(): Snapshot {
+    const nowMs = this.#timeline.nowMs()
+    if (!this.#queue.isEmpty) this.#queue.settle(nowMs)
+    return takeSnapshot(
+      {
+        lifecycle: this.#lifecycle,
+        kernel: this.#kernel,
+        totals: this.#totals,
+        current: this.#publication.current,
+        generation: this.generation,
+        retired: this.#retirement.programs,
+        active: this.#counts().active,
+        oldestWaitMs: this.#queue.oldestWaitMs(nowMs),
+      },
+      nowMs,
+    )
+  }
+
+  #admitUnmetered(call: Call): Answer {
+    const { closed } = this.#lifecycle
+    if (closed !== null) {
+      this.#totals.refused[closed.reason] += 1
+      return closed
+    }
+    return this.#admission.admitOpen(call, this.#open)
+  }
+
+  #enable(config: ConfigInput): Published {
+    const prepared = prepareFirst(config, this.generation + 1, this.#workshop)
+    this.#publication.enable(prepared)
+    return this.#published(prepared)
+  }
+
+  /** The rest of a commit: calls see the program, and whoever a larger limit made room for starts. */
+  #published({ program, staging, difference }: Prepared): Published {
+    this.#program = program
+    for (const { state } of staging.limits) {
+      this.#queue.shrunk(state)
+      this.#queue.offer(state)
+    }
+    if (!this.#queue.isEmpty) this.#queue.settle(this.#timeline.nowMs())
+    this.#purge()
+    return { generation: program.generation, plan: difference.plan }
+  }
+
+  #purge(): void {
+    if (this.#kernel.hasUnnamed) this.#kernel.purge(this.#timeline.nowMs())
+  }
+
+  /** The last call of a program may have ended. */
+  #left(program: Program): void {
+    if (this.#retirement.reclaim(program)) this.#purge()
+    this.#draining.progress()
+  }
+
+  #counts(): { active: number; queued: number } {
+    let active = this.#unmetered.active + (this.#publication.current?.active ?? 0)
+    for (const program of this.#retirement.programs) active += program.active
+    return { active, queued: this.#kernel.ledger.calls }
+  }
+}
+
+/** A program without limits, for calls that are only counted; it is no generation. */
+function unmeteredProgram(kernel: Kernel, admission: Admission): Program {
+  const program = new Program(0, Object.freeze({}), null, admission)
+  const slots = { global: kernel.unlimited, contract: kernel.unlimited, method: kernel.unlimited }
+  program.bind(new Route(program, slots, [], [], {}), new Map())
+  return program
+}

@@ -1,0 +1,112 @@
+import { assert } from '../assert.ts'
+import { Heap, type HeapItem } from '../heap.ts'
+import type { Partition } from '../kernel/partitions.ts'
+import type { Resource } from '../kernel/resource.ts'
+import { List } from '../list.ts'
+import type { QueuePolicy, Route } from '../program/program.ts'
+import type { Waiter } from './waiter.ts'
+
+/**
+ * Waiters of one route and the same partitions, in arrival order: they all need the same, so only the first can be
+ * next, and they all have the same delay, so the first expires first.
+ */
+export class Lane implements HeapItem {
+  readonly route: Route
+  readonly policy: QueuePolicy
+  /** Tells lanes of the same route apart: their partition keys. */
+  readonly id: string
+  readonly partitions: readonly Partition[]
+  readonly waiters: List<Waiter>
+  /** One for each resource that its calls need, in judging order. */
+  readonly places: readonly Place[]
+  /** The place whose line it stands in: a resource that lacked room when last asked. */
+  parkedAt: Place
+  /** Deadline of the first waiter. */
+  key: number
+  heapIndex: number // in the queue's heap of deadlines
+
+  constructor(
+    route: Route,
+    policy: QueuePolicy,
+    id: string,
+    partitions: readonly Partition[],
+    lines: readonly Line[],
+    nowMs: number,
+    ahead: (line: Line) => number,
+  ) {
+    this.route = route
+    this.policy = policy
+    this.id = id
+    this.partitions = partitions
+    this.waiters = new List()
+    this.places = lines.map((line) => new Place(this, line))
+    this.parkedAt = this.#lacking(nowMs, ahead)
+    this.key = nowMs
+    this.heapIndex = -1
+  }
+
+  /** Its oldest waiter. A lane without waiters does not exist. */
+  get first(): Waiter {
+    const { first } = this.waiters
+    assert(first !== null, 'a lane stands in the queue without a waiter')
+    return first
+  }
+
+  /** The last of its resources that lacks room; undefined: all have room. `ahead`: what is kept back for others. */
+  lacking(nowMs: number, ahead: (line: Line) => number): Place | undefined {
+    // The last is the most specific, and the least likely to get room that this lane still cannot use.
+    return this.places.findLast((place) => place.line.resource.msUntilRoom(nowMs, ahead(place.line)) > 0)
+  }
+
+  #lacking(nowMs: number, ahead: (line: Line) => number): Place {
+    const place = this.lacking(nowMs, ahead)
+    assert(place !== undefined, 'a call queues although it has room everywhere')
+    return place
+  }
+}
+
+/** A lane at one of its resources. Its key is the arrival of the lane's first waiter. */
+export class Place implements HeapItem {
+  readonly lane: Lane
+  readonly line: Line
+  key: number
+  heapIndex: number // in `line.parked` or `line.strangers`, or in neither while its first waiter has been passed too often
+
+  constructor(lane: Lane, line: Line) {
+    this.lane = lane
+    this.line = line
+    this.key = 0
+    this.heapIndex = -1
+  }
+}
+
+/** The lanes that need one resource. Exists only while somebody waits for it. */
+export class Line implements HeapItem {
+  readonly resource: Resource
+  /** Lanes that stand here: looked at when the resource gets room. */
+  readonly parked: Heap<Place>
+  /** Lanes that need the resource but stand elsewhere: passed when its room goes to a newer call (ADM-6). */
+  readonly strangers: Heap<Place>
+  lanes: number // ≥ 1, or the line goes
+  /** The newest arrival number that has seen the resource without room; waiters up to it have lacked it. */
+  fullAt: number
+  /** 1 while a permit is kept for a waiter that was passed too often. */
+  kept: 0 | 1
+  /** May have room that nobody has been offered yet. */
+  dirty: boolean
+  /** When a timed resource gets room next. */
+  key: number
+  heapIndex: number // in the queue's heap of refills
+
+  constructor(resource: Resource) {
+    this.resource = resource
+    this.parked = new Heap()
+    this.strangers = new Heap()
+    this.lanes = 0
+    this.fullAt = 0
+    this.kept = 0
+    this.dirty = false
+    this.key = 0
+    this.heapIndex = -1
+  }
+}

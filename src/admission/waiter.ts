@@ -1,0 +1,62 @@
+import type { HeapItem } from '../heap.ts'
+import { ListItem } from '../list.ts'
+import type { Refusal } from '../refusal.ts'
+import type { Lane } from './lane.ts'
+import type { Lease } from './lease.ts'
+
+/**
+ * A call in the queue: it owns one reservation, a place in its lane, and the promise that its caller holds.
+ *
+ *   waiting ──▶ admitted   dispatch found room for all it needs
+ *      ├──────▶ refused    expired, aborted, stopped
+ *
+ * It leaves `waiting` once, when the queue unlinks it, so a grant to a waiter that is gone cannot happen (QUE-10).
+ */
+export class Waiter extends ListItem<Waiter> implements HeapItem {
+  readonly lane: Lane
+  readonly bytes: number // declared bytes reserved
+  readonly enqueuedAtMs: number
+  readonly deadlineAtMs: number // captured at enqueue; no update moves it (QUE-3)
+  /** How often room that it lacked went to a newer call (ADM-6), and the grant that was counted last. */
+  passes: number
+  passedBy: number
+  /** Arrival number: older is less. */
+  key: number
+  heapIndex: number // in the queue's heap of waiters that were passed too often
+  readonly #settle: (answer: Lease | Refusal) => void
+  #stopListening: (() => void) | null
+
+  constructor(
+    lane: Lane,
+    arrival: number,
+    bytes: number,
+    enqueuedAtMs: number,
+    deadlineAtMs: number,
+    settle: (answer: Lease | Refusal) => void,
+  ) {
+    super()
+    this.lane = lane
+    this.bytes = bytes
+    this.enqueuedAtMs = enqueuedAtMs
+    this.deadlineAtMs = deadlineAtMs
+    this.passes = 0
+    this.passedBy = 0
+    this.key = arrival
+    this.heapIndex = -1
+    this.#settle = settle
+    this.#stopListening = null
+  }
+
+  /** Calls `cancel` when the signal aborts before the waiter has its answer; later aborts are ignored (RUN-2). */
+  listen(signal: AbortSignal, cancel: () => void): void {
+    signal.addEventListener('abort', cancel, { once: true })
+    this.#stopListening = () => signal.removeEventListener('abort', cancel)
+  }
+
+  /** Gives the caller its answer. Once, by the queue, after it has unlinked the waiter. */
+  answer(answer: Lease | Refusal): void {
+    this.#stopListening?.()
+    this.#stopListening = null
+    this.#settle(answer)
+  }
+}

@@ -1,0 +1,108 @@
+import { Alarm } from '../alarm.ts'
+import type { Timeline } from '../clock.ts'
+import type { Refusal } from '../refusal.ts'
+import type { Lifecycle } from './lifecycle.ts'
+
+export interface DrainOptions {
+  /** How long calls are still admitted while readiness is already off; default 0. Milliseconds. */
+  readonly announceMs?: number | undefined
+}
+
+/** What stop came to. */
+export interface StopReport {
+  /** Did everything finish? */
+  readonly drained: boolean
+  readonly active: number
+  readonly queued: number
+}
+
+const UNCHANGED = { plan: null } as const
+
+/**
+ * The way out: announce, seal, wait until nothing runs and nothing waits. Driven by {@link progress}, which whoever ends
+ * a call reports, and by one timer each for the end of an announcement and for stop's deadline.
+ */
+export class Draining {
+  readonly #timeline: Timeline
+  readonly #lifecycle: Lifecycle
+  readonly #counts: () => { active: number; queued: number }
+  readonly #announced: Alarm
+  readonly #deadline: Alarm
+  #idleWaiters: (() => void)[]
+  #stopped: Promise<StopReport> | null
+  #report: ((report: StopReport) => void) | null // null: no stop, or it has resolved
+
+  constructor(timeline: Timeline, lifecycle: Lifecycle, counts: () => { active: number; queued: number }) {
+    this.#timeline = timeline
+    this.#lifecycle = lifecycle
+    this.#counts = counts
+    this.#announced = new Alarm(timeline, () => lifecycle.seal())
+    this.#deadline = new Alarm(timeline, () => this.#resolveStop())
+    this.#idleWaiters = []
+    this.#stopped = null
+    this.#report = null
+  }
+
+  /** Seals at once, or after the announcement; the nearer of two announcements counts (DRN-7). */
+  drain({ announceMs = 0 }: DrainOptions): typeof UNCHANGED {
+    if (!(announceMs >= 0)) throw new RangeError(`Cannot drain: announceMs must be 0 or more, got ${announceMs}`)
+    if (this.#lifecycle.drain === 'sealed') return UNCHANGED
+    if (announceMs === 0) {
+      this.#announced.clear()
+      this.#lifecycle.seal()
+    } else {
+      this.#lifecycle.announce()
+      this.#announced.setBy(this.#timeline.nowMs() + announceMs)
+    }
+    return UNCHANGED
+  }
+
+  resume(): typeof UNCHANGED {
+    this.#announced.clear()
+    this.#lifecycle.resume()
+    return UNCHANGED
+  }
+
+  /** Nothing starts any more. Returns what waiters are refused with. */
+  seal(): Refusal {
+    this.#announced.clear()
+    return this.#lifecycle.stop()
+  }
+
+  stop(graceMs: number | undefined): Promise<StopReport> {
+    if (graceMs !== undefined && !(graceMs >= 0)) {
+      throw new RangeError(`Cannot stop: graceMs must be 0 or more, got ${graceMs}`)
+    }
+    this.#stopped ??= new Promise((resolve) => {
+      this.#report = resolve
+    })
+    this.progress()
+    if (this.#report !== null && graceMs !== undefined) this.#deadline.setBy(this.#timeline.nowMs() + graceMs)
+    return this.#stopped
+  }
+
+  whenIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#idleWaiters.push(resolve)
+      this.progress()
+    })
+  }
+
+  /** A call ended. Cheap while nobody waits for the end. */
+  progress(): void {
+    if (this.#report === null && this.#idleWaiters.length === 0) return
+    const { active, queued } = this.#counts()
+    if (active > 0 || queued > 0) return
+    const waiters = this.#idleWaiters
+    this.#idleWaiters = []
+    for (const resolve of waiters) resolve()
+    if (this.#report !== null) this.#resolveStop()
+  }
+
+  #resolveStop(): void {
+    this.#deadline.clear()
+    const { active, queued } = this.#counts()
+    this.#report?.({ drained: active === 0 && queued === 0, active, queued })
+    this.#report = null
+  }
+}

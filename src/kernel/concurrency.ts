@@ -1,0 +1,54 @@
+import { assert } from '../assert.ts'
+import type { RefusalReason } from '../refusal.ts'
+import type { Resource } from './resource.ts'
+import type { Scope } from './scope.ts'
+
+/** A limit that no count reaches: stands in for "absent", so that the hot path has no branch for it. Permits. */
+export const UNLIMITED: number = 2 ** 30
+
+/**
+ * Permits of one scope, or of one partition: how many calls may run, and how many do.
+ *
+ * Lives in the kernel and is shared by every generation that names the scope (STA-1), so a resize acts at once and
+ * counts whoever is running (CON-1). `active > limit` happens only after a shrink; nothing is taken until it is below
+ * again (CON-2).
+ */
+export class Concurrency implements Resource {
+  readonly scope: Scope
+  readonly reason: RefusalReason
+  readonly timed: false
+  limit: number // permits, ≥ 0; 0 is closed
+  active: number // permits, ≥ 0
+  waiting: number // waiters, ≥ 0
+  /** Does the current program name this scope? If not, it goes once nobody holds or awaits a permit (STA-3). */
+  named: boolean
+
+  constructor(scope: Scope, reason: RefusalReason, limit: number) {
+    this.scope = scope
+    this.reason = reason
+    this.timed = false
+    this.limit = limit
+    this.active = 0
+    this.waiting = 0
+    this.named = false
+  }
+
+  get hasRoom(): boolean {
+    return this.active < this.limit
+  }
+
+  msUntilRoom(_nowMs: number, ahead: number): number {
+    return this.active + ahead < this.limit ? 0 : Number.POSITIVE_INFINITY
+  }
+
+  /** Takes one permit. The caller has seen room in this same turn and owes exactly one {@link release}. */
+  take(): void {
+    assert(this.active < this.limit, 'a permit is taken without room')
+    this.active += 1
+  }
+
+  release(): void {
+    assert(this.active > 0, 'a permit is released that nobody holds')
+    this.active -= 1
+  }
+}

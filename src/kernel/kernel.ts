@@ -1,0 +1,173 @@
+import { partitionKey, rateKey } from '../config/definition-key.ts'
+import type { PartitionConfig, RateConfig } from '../config/types.ts'
+import { Concurrency, UNLIMITED } from './concurrency.ts'
+import { PartitionPool } from './partitions.ts'
+import { QueueLedger } from './queue-ledger.ts'
+import { Scope } from './scope.ts'
+import { ScopedRate } from './scoped-rate.ts'
+
+type State = Concurrency | ScopedRate | PartitionPool
+
+/**
+ * The mutable state that outlives programs, found by what it is for: concurrency by scope alone, rates by scope and
+ * definition, partition pools by scope, selector and definition (STA-1). No queue setting is part of any key.
+ *
+ * A state is `named` while the current program uses it. One that no longer is stays until nobody holds or awaits a
+ * permit of it (STA-3) and a new one would behave the same (RAT-4); if it is named again before that, it is the same.
+ * Calls never look anything up here: routes are bound to their states when a program is compiled (ADM-2).
+ */
+export class Kernel {
+  readonly ledger: QueueLedger
+  /** Stands in for every concurrency that a route does not have. */
+  readonly unlimited: Concurrency
+  readonly #concurrencies: Map<string, Concurrency>
+  readonly #rates: Map<string, ScopedRate>
+  readonly #pools: Map<string, PartitionPool>
+  readonly #unnamed: Map<State, () => void> // and how each is removed from its map
+
+  constructor() {
+    this.ledger = new QueueLedger()
+    this.unlimited = new Concurrency(new Scope(), 'concurrency', UNLIMITED)
+    this.#concurrencies = new Map()
+    this.#rates = new Map()
+    this.#pools = new Map()
+    this.#unnamed = new Map()
+  }
+
+  concurrencies(): Iterable<Concurrency> {
+    return this.#concurrencies.values()
+  }
+
+  rates(): Iterable<ScopedRate> {
+    return this.#rates.values()
+  }
+
+  pools(): Iterable<PartitionPool> {
+    return this.#pools.values()
+  }
+
+  /** States held in all, named or not: what repeated updates must not grow (PUB-7). */
+  get size(): number {
+    return this.#concurrencies.size + this.#rates.size + this.#pools.size
+  }
+
+  concurrency(scopeId: string): Concurrency | undefined {
+    return this.#concurrencies.get(scopeId)
+  }
+
+  rate(stateId: string): ScopedRate | undefined {
+    return this.#rates.get(stateId)
+  }
+
+  pool(stateId: string): PartitionPool | undefined {
+    return this.#pools.get(stateId)
+  }
+
+  /** Applies what a candidate staged, and unnames the concurrency of `removed` scopes. Synchronous, cannot fail. */
+  commit(staging: Staging, removed: readonly string[]): void {
+    for (const [id, state] of staging.concurrencies) this.#name(this.#concurrencies, id, state)
+    for (const [id, state] of staging.rates) this.#name(this.#rates, id, state)
+    for (const [id, state] of staging.pools) this.#name(this.#pools, id, state)
+    for (const { state, limit } of staging.limits) state.limit = limit
+    for (const id of removed) this.#unname(this.#concurrencies, id)
+  }
+
+  /** No program is current any more: nothing is named. */
+  unnameAll(): void {
+    for (const id of this.#concurrencies.keys()) this.#unname(this.#concurrencies, id)
+    for (const id of this.#rates.keys()) this.#unname(this.#rates, id)
+    for (const id of this.#pools.keys()) this.#unname(this.#pools, id)
+  }
+
+  get hasUnnamed(): boolean {
+    return this.#unnamed.size > 0
+  }
+
+  /** Drops unnamed states that nobody uses and that a new one would behave like. Cost: the unnamed ones only. */
+  purge(nowMs: number): void {
+    for (const [state, remove] of this.#unnamed) {
+      if (!isSpent(state, nowMs)) continue
+      this.#unnamed.delete(state)
+      remove()
+    }
+  }
+
+  #name<S extends State>(states: Map<string, S>, id: string, state: S): void {
+    state.named = true
+    states.set(id, state)
+    this.#unnamed.delete(state)
+  }
+
+  #unname<S extends State>(states: Map<string, S>, id: string): void {
+    const state = states.get(id)
+    if (state === undefined) return
+    state.named = false
+    this.#unnamed.set(state, () => states.delete(id))
+  }
+}
+
+function isSpent(state: State, nowMs: number): boolean {
+  if (state instanceof Concurrency) return state.active === 0 && state.waiting === 0
+  if (state instanceof ScopedRate) return state.waiting === 0 && state.rate.cleanAtMs(nowMs) <= nowMs
+  state.shed(nowMs)
+  return state.size === 0
+}
+
+/**
+ * What one candidate would change in the kernel, kept apart until it is committed: a candidate that loses is simply
+ * dropped and has left no trace (PUB-5).
+ */
+export class Staging {
+  readonly #kernel: Kernel
+  /** States that the candidate names and the current program does not: new ones, and ones that come back (STA-3). */
+  readonly concurrencies: Map<string, Concurrency>
+  readonly rates: Map<string, ScopedRate>
+  readonly pools: Map<string, PartitionPool>
+  readonly limits: { readonly state: Concurrency; readonly limit: number }[]
+
+  constructor(kernel: Kernel) {
+    this.#kernel = kernel
+    this.concurrencies = new Map()
+    this.rates = new Map()
+    this.pools = new Map()
+    this.limits = []
+  }
+
+  get unlimited(): Concurrency {
+    return this.#kernel.unlimited
+  }
+
+  concurrency(contract: string | undefined, method: string | undefined, limit: number): Concurrency {
+    const id = scopeId(contract, method)
+    const state = this.#kernel.concurrency(id) ?? new Concurrency(new Scope(contract, method), 'concurrency', limit)
+    if (!state.named) this.concurrencies.set(id, state)
+    if (state.limit !== limit) this.limits.push({ state, limit })
+    return state
+  }
+
+  /** A new rate is unused and so the same at whatever instant it begins: compiling reads no clock (RUN-1). */
+  rate(contract: string | undefined, method: string | undefined, config: RateConfig): ScopedRate {
+    const id = `${rateKey(config)}|${scopeId(contract, method)}`
+    const state = this.#kernel.rate(id) ?? new ScopedRate(new Scope(contract, method), 'rate', config, 0)
+    if (!state.named) this.rates.set(id, state)
+    return state
+  }
+
+  pool(
+    contract: string | undefined,
+    method: string | undefined,
+    selector: string,
+    config: PartitionConfig,
+  ): PartitionPool {
+    const id = `${partitionKey(config)}|${selector.length}:${selector}${scopeId(contract, method)}`
+    const state = this.#kernel.pool(id) ?? new PartitionPool(new Scope(contract, method, selector), selector, config)
+    if (!state.named) this.pools.set(id, state)
+    return state
+  }
+}
+
+/** Unambiguous, unlike the names that people read: ids may contain any character. */
+export function scopeId(contract: string | undefined, method: string | undefined): string {
+  if (contract === undefined) return 'global'
+  return method === undefined ? `contract:${contract}` : `method:${contract.length}:${contract}${method}`
+}

@@ -1,0 +1,163 @@
+import { assert } from '../assert.ts'
+import type { PartitionConfig } from '../config/types.ts'
+import { Heap, type HeapItem } from '../heap.ts'
+import { Concurrency } from './concurrency.ts'
+import type { Scope } from './scope.ts'
+import { ScopedRate } from './scoped-rate.ts'
+
+/** How many stale places one look for a victim, or one sweep, sets right before it takes what it has. Entries. */
+const STEPS = 64
+
+/** The limits of one key. Busy while a call runs or waits in it; a busy one is never removed. */
+export class Partition implements HeapItem {
+  readonly pool: PartitionPool
+  readonly id: string // the key that the selector returned
+  readonly concurrency: Concurrency | null
+  readonly rate: ScopedRate | null
+  users: number // calls that run or wait, ≥ 0
+  usedAtMs: number // newest admission or enqueue
+  key: number // a lower bound of freeAtMs, brought up to date when it matters
+  heapIndex: number
+
+  constructor(pool: PartitionPool, id: string, nowMs: number) {
+    const { concurrency, rate } = pool.config
+    this.pool = pool
+    this.id = id
+    this.concurrency =
+      concurrency === undefined ? null : new Concurrency(pool.scope, 'partition_concurrency', concurrency)
+    this.rate = rate === undefined ? null : new ScopedRate(pool.scope, 'partition_rate', rate, nowMs)
+    this.users = 0
+    this.usedAtMs = nowMs
+    this.key = nowMs
+    this.heapIndex = -1
+  }
+
+  /** From when on a new entry would behave the same, if this one is left alone: unused, and free of rate debt. */
+  freeAtMs(nowMs: number): number {
+    return this.rate === null ? this.usedAtMs : Math.max(this.usedAtMs, this.rate.rate.cleanAtMs(nowMs))
+  }
+}
+
+/**
+ * The partitions of one scope and selector: one entry per key, at most `maxPartitions` of them, swept on use.
+ *
+ * Every entry is in the heap, ordered by a lower bound of the instant at which it may be forgotten, except busy ones
+ * that a look for a victim came across; those come back when they fall idle. A hit therefore only stamps the entry.
+ * The heap's least entry is the oldest that can go without loss (PAR-2), or else the one with the least debt (PAR-4).
+ */
+export class PartitionPool {
+  readonly scope: Scope
+  readonly selector: string
+  readonly config: PartitionConfig
+  readonly #partitions: Map<string, Partition>
+  readonly #idle: Heap<Partition>
+  /** As {@link Concurrency.named}. */
+  named: boolean
+
+  constructor(scope: Scope, selector: string, config: PartitionConfig) {
+    this.scope = scope
+    this.selector = selector
+    this.config = config
+    this.#partitions = new Map()
+    this.#idle = new Heap()
+    this.named = false
+  }
+
+  get size(): number {
+    return this.#partitions.size
+  }
+
+  values(): Iterable<Partition> {
+    return this.#partitions.values()
+  }
+
+  /** The entry of a key, or one that is not in the pool yet: asking creates and evicts nothing (PAR-4). */
+  find(id: string, nowMs: number): Partition {
+    return this.#partitions.get(id) ?? new Partition(this, id, nowMs)
+  }
+
+  /** May this entry be used: is it in the pool, or can room be made for it? */
+  canHold(partition: Partition, nowMs: number): boolean {
+    if (this.#partitions.size < this.config.maxPartitions) return true
+    return this.#partitions.get(partition.id) === partition || this.#victim(nowMs) !== undefined
+  }
+
+  /** One more call runs or waits in the entry, which moves into the pool if it is new. After {@link canHold}. */
+  enter(partition: Partition, nowMs: number): void {
+    partition.users += 1
+    partition.usedAtMs = nowMs
+    if (partition.heapIndex !== -1 || this.#partitions.get(partition.id) === partition) return
+    this.sweep(nowMs, STEPS)
+    if (this.#partitions.size >= this.config.maxPartitions) {
+      const victim = this.#victim(nowMs)
+      assert(victim !== undefined, 'a partition enters a pool in which nothing can make room')
+      this.#remove(victim)
+    }
+    partition.key = nowMs
+    this.#partitions.set(partition.id, partition)
+    this.#idle.push(partition)
+  }
+
+  /** A waiter was admitted: it stays a user, and has used the entry just now. */
+  stamp(partition: Partition, nowMs: number): void {
+    partition.usedAtMs = nowMs
+  }
+
+  leave(partition: Partition): void {
+    assert(partition.users > 0, 'a partition is left that nobody is in')
+    partition.users -= 1
+    if (partition.users === 0 && partition.heapIndex === -1) {
+      partition.key = partition.usedAtMs
+      this.#idle.push(partition)
+    }
+  }
+
+  /** Forgets entries that had neither calls nor debt for `idleTimeoutMs` (PAR-1). At most `steps` looks. */
+  sweep(nowMs: number, steps: number): void {
+    this.#removeFree(nowMs - this.config.idleTimeoutMs, nowMs, steps)
+  }
+
+  /** Forgets every entry that a new one would behave like; for a pool that no program names any more (RAT-4). */
+  shed(nowMs: number): void {
+    this.#removeFree(nowMs, nowMs, Number.POSITIVE_INFINITY)
+  }
+
+  #removeFree(untilMs: number, nowMs: number, steps: number): void {
+    for (let step = 0; step < steps; step += 1) {
+      const least = this.#idle.peek()
+      if (least === undefined || least.key > untilMs) return
+      if (this.#settle(least, nowMs) && least.key <= untilMs) this.#remove(least)
+    }
+  }
+
+  /** The entry that makes room at the bound; undefined: all are busy, or only entries in debt could and must not. */
+  #victim(nowMs: number): Partition | undefined {
+    for (let step = 0; ; step += 1) {
+      const least = this.#idle.peek()
+      if (least === undefined) return undefined
+      const wasKey = least.key
+      if (!this.#settle(least, nowMs)) continue
+      const isLeast = least.key === wasKey || this.#idle.peek() === least
+      const isFree = least.key <= nowMs
+      if (!isLeast && !(isFree && step >= STEPS)) continue
+      return isFree || this.config.onPartitionLimit === 'evict' ? least : undefined
+    }
+  }
+
+  /** Brings an entry's place in the heap up to date; a busy one leaves it until it falls idle. Says whether it stayed. */
+  #settle(partition: Partition, nowMs: number): boolean {
+    if (partition.users > 0) {
+      this.#idle.remove(partition)
+      return false
+    }
+    const freeAtMs = partition.freeAtMs(nowMs)
+    if (freeAtMs > partition.key) this.#idle.rekey(partition, freeAtMs)
+    return true
+  }
+
+  #remove(partition: Partition): void {
+    assert(partition.users === 0, 'a busy partition is removed')
+    this.#idle.remove(partition)
+    this.#partitions.delete(partition.id)
+  }
+}

@@ -1,0 +1,20 @@
+import type { RefusalReason } from '../refusal.ts'
+import type { Scope } from './scope.ts'
+
+/**
+ * Anything a call needs one of in order to start: a concurrency permit or a rate permit, of a scope or of one
+ * partition of it. Asking spends nothing; all that a call needs is taken in one synchronous step (ADM-1).
+ */
+export interface Resource {
+  readonly scope: Scope
+  /** Why a call is refused when this lacks room. */
+  readonly reason: RefusalReason
+  /** Does room come with time alone? Else only an event brings it. */
+  readonly timed: boolean
+  /** Waiters that need this, whether or not it is what they lack. The queue counts them. */
+  waiting: number
+  /** Milliseconds until there is one for us after `ahead` others; 0 is now, Infinity is "an event will tell". */
+  msUntilRoom(nowMs: number, ahead: number): number
+  /** Takes one. The caller has seen `msUntilRoom(nowMs, 0) === 0` in this same turn. */
+  take(nowMs: number): void
+}

@@ -1,0 +1,34 @@
+import type { RateConfig } from '../config/types.ts'
+import type { RefusalReason } from '../refusal.ts'
+import { createRate } from './create-rate.ts'
+import type { Rate } from './rate.ts'
+import type { Resource } from './resource.ts'
+import type { Scope } from './scope.ts'
+
+/** The rate of one scope, or of one partition. Keyed by scope and definition, so it survives every update (STA-2). */
+export class ScopedRate implements Resource {
+  readonly scope: Scope
+  readonly reason: RefusalReason
+  readonly timed: true
+  readonly rate: Rate
+  waiting: number // waiters, ≥ 0
+  /** Does the current program name this rate? If not, it is kept until a new one would behave the same (RAT-4). */
+  named: boolean
+
+  constructor(scope: Scope, reason: RefusalReason, config: RateConfig, nowMs: number) {
+    this.scope = scope
+    this.reason = reason
+    this.timed = true
+    this.rate = createRate(config, nowMs)
+    this.waiting = 0
+    this.named = false
+  }
+
+  msUntilRoom(nowMs: number, ahead: number): number {
+    return this.rate.msUntilRoom(nowMs, ahead)
+  }
+
+  take(nowMs: number): void {
+    this.rate.take(nowMs)
+  }
+}

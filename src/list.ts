@@ -1,0 +1,62 @@
+import { assert } from './assert.ts'
+
+/**
+ * A first-in, first-out list whose items carry their own links, so that one in the middle leaves in O(1) (QUE-7).
+ * An item is in at most one list at a time; removing it twice is harmless.
+ */
+export class ListItem<T extends ListItem<T>> {
+  list: List<T> | null
+  previous: T | null
+  next: T | null
+
+  constructor() {
+    this.list = null
+    this.previous = null
+    this.next = null
+  }
+}
+
+export class List<T extends ListItem<T>> {
+  #first: T | null
+  #last: T | null
+  #size: number
+
+  constructor() {
+    this.#first = null
+    this.#last = null
+    this.#size = 0
+  }
+
+  get first(): T | null {
+    return this.#first
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** O(1). */
+  append(item: T): void {
+    assert(item.list === null, 'an item is appended while in a list')
+    item.list = this
+    item.previous = this.#last
+    if (this.#last === null) this.#first = item
+    else this.#last.next = item
+    this.#last = item
+    this.#size += 1
+  }
+
+  /** Unlinks the item if it is in this list; says whether it was. O(1). */
+  remove(item: T): boolean {
+    if (item.list !== this) return false
+    if (item.previous === null) this.#first = item.next
+    else item.previous.next = item.next
+    if (item.next === null) this.#last = item.previous
+    else item.next.previous = item.previous
+    item.list = null
+    item.previous = null
+    item.next = null
+    this.#size -= 1
+    return true
+  }
+}

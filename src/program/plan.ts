@@ -1,0 +1,174 @@
+import { partitionKey, rateKey } from '../config/definition-key.ts'
+import type { Config, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
+import { scopeId } from '../kernel/kernel.ts'
+import { scopeName } from '../kernel/scope.ts'
+
+/** A change of one scope's concurrency; null is absent, that is unlimited. */
+export interface ScopeChange {
+  /** JSON Pointer of the setting. */
+  readonly pointer: string
+  readonly scope: string
+  readonly from: number | null
+  readonly to: number | null
+}
+
+export interface QueueChange {
+  readonly setting: keyof QueueConfig
+  readonly from: number | boolean | null
+  readonly to: number | boolean | null
+}
+
+export interface RouteChange {
+  readonly pointer: string
+  readonly scope: string
+  readonly setting: 'holdUntil' | 'delivery'
+  readonly from: unknown
+  readonly to: unknown
+}
+
+/** What publishing a candidate would change, as plain data (PUB-11). */
+export interface Plan {
+  readonly added: readonly ScopeChange[]
+  readonly removed: readonly ScopeChange[]
+  readonly resized: readonly ScopeChange[]
+  readonly queue: readonly QueueChange[]
+  readonly routes: readonly RouteChange[]
+  /** JSON Pointers of changes that an update cannot make (PUB-9); not empty: the update would be refused. */
+  readonly refusals: readonly string[]
+}
+
+/** A plan, and the kernel's ids of the scopes whose concurrency it removes. */
+export interface Difference {
+  readonly plan: Plan
+  readonly removedIds: readonly string[]
+}
+
+const QUEUE_SETTINGS = [
+  'maxQueuedCalls',
+  'maxQueuedBytes',
+  'maxQueueDelayMs',
+  'queueOneWayCalls',
+  'unknownBodyBytes',
+] as const
+
+/**
+ * Compares two configurations; the empty one stands for "disabled". Pure, O(rules of both).
+ *
+ * Refusals point into the candidate or, for what it leaves out, into the current configuration. Leaving out a contract
+ * or a method leaves out its rate and partitions (PUB-12).
+ */
+export function difference(from: Config, to: Config): Difference {
+  const changes = new Changes()
+  changes.scope('/global', undefined, undefined, from.global, to.global)
+  changes.queue(from.queue, to.queue)
+  for (const id of idsOf(from.contracts, to.contracts)) {
+    const pointer = `/contracts/${escapePointer(id)}`
+    const [before, after] = [from.contracts?.[id], to.contracts?.[id]]
+    changes.scope(pointer, id, undefined, before, after)
+    changes.settings(pointer, id, undefined, before, after)
+    for (const method of idsOf(before?.methods, after?.methods)) {
+      const methodPointer = `${pointer}/methods/${escapePointer(method)}`
+      const [methodBefore, methodAfter] = [before?.methods?.[method], after?.methods?.[method]]
+      changes.scope(methodPointer, id, method, methodBefore, methodAfter)
+      changes.settings(methodPointer, id, method, methodBefore, methodAfter)
+    }
+  }
+  return changes
+}
+
+class Changes implements Difference {
+  readonly removedIds: string[]
+  readonly plan: {
+    readonly added: ScopeChange[]
+    readonly removed: ScopeChange[]
+    readonly resized: ScopeChange[]
+    readonly queue: QueueChange[]
+    readonly routes: RouteChange[]
+    readonly refusals: string[]
+  }
+
+  constructor() {
+    this.removedIds = []
+    this.plan = { added: [], removed: [], resized: [], queue: [], routes: [], refusals: [] }
+  }
+
+  scope(
+    pointer: string,
+    contract: string | undefined,
+    method: string | undefined,
+    before: ScopeConfig = {},
+    after: ScopeConfig = {},
+  ): void {
+    if (before.concurrency !== after.concurrency) {
+      const change = {
+        pointer: `${pointer}/concurrency`,
+        scope: scopeName(contract, method),
+        from: before.concurrency ?? null,
+        to: after.concurrency ?? null,
+      }
+      if (change.from === null) this.plan.added.push(change)
+      else if (change.to !== null) this.plan.resized.push(change)
+      else {
+        this.plan.removed.push(change)
+        this.removedIds.push(scopeId(contract, method))
+      }
+    }
+    if (keyOf(before.rate, rateKey) !== keyOf(after.rate, rateKey)) this.plan.refusals.push(`${pointer}/rate`)
+    if (before.partitions === undefined && after.partitions === undefined) return
+    for (const selector of idsOf(before.partitions, after.partitions)) {
+      const same =
+        keyOf(before.partitions?.[selector], partitionKey) === keyOf(after.partitions?.[selector], partitionKey)
+      if (!same) this.plan.refusals.push(`${pointer}/partitions/${escapePointer(selector)}`)
+    }
+  }
+
+  settings(
+    pointer: string,
+    contract: string,
+    method: string | undefined,
+    before: MethodConfig = {},
+    after: MethodConfig = {},
+  ): void {
+    const scope = scopeName(contract, method)
+    if (before.holdUntil !== after.holdUntil) {
+      const change = { from: before.holdUntil ?? null, to: after.holdUntil ?? null }
+      this.plan.routes.push({ pointer: `${pointer}/holdUntil`, scope, setting: 'holdUntil', ...change })
+    }
+    const [from, to] = [before.delivery, after.delivery]
+    if (from === to) return
+    const keyChanged = from !== undefined && to !== undefined && from.key !== to.key
+    if (keyChanged) this.plan.refusals.push(`${pointer}/delivery/key`)
+    const changed = from?.maxOpenBodies !== to?.maxOpenBodies || from?.stallTimeoutMs !== to?.stallTimeoutMs
+    if (!changed) return
+    this.plan.routes.push({
+      pointer: `${pointer}/delivery`,
+      scope,
+      setting: 'delivery',
+      from: from ?? null,
+      to: to ?? null,
+    })
+  }
+
+  queue(before: QueueConfig | undefined, after: QueueConfig | undefined): void {
+    for (const setting of QUEUE_SETTINGS) {
+      const [from, to] = [before?.[setting] ?? null, after?.[setting] ?? null]
+      if (from !== to) this.plan.queue.push({ setting, from, to })
+    }
+  }
+}
+
+function keyOf<T>(definition: T | undefined, key: (definition: T) => string): string | undefined {
+  return definition === undefined ? undefined : key(definition)
+}
+
+/** The ids of both records, those of the candidate first, in document order. */
+function idsOf<T>(
+  before: { readonly [id: string]: T } = {},
+  after: { readonly [id: string]: T } = {},
+): Iterable<string> {
+  return new Set([...Object.keys(after), ...Object.keys(before)])
+}
+
+function escapePointer(id: string): string {
+  return id.replaceAll('~', '~0').replaceAll('/', '~1')
+}

@@ -1,0 +1,122 @@
+import type { Config, DeliveryConfig, HoldUntil } from '../config/types.ts'
+import { type Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
+import type { Partition, PartitionPool } from '../kernel/partitions.ts'
+import type { Resource } from '../kernel/resource.ts'
+
+/** One thing that a route asks: a resource of the scope itself, or the partition pool that holds a key's resources. */
+export type Gate =
+  | { readonly kind: 'resource'; readonly resource: Resource }
+  | { readonly kind: 'pool'; readonly pool: PartitionPool }
+
+/** What a waiter needs to know of the queue; null where any bound is 0, for then nothing queues. */
+export interface QueuePolicy {
+  readonly maxQueuedCalls: number
+  readonly maxQueuedBytes: number
+  readonly maxQueueDelayMs: number
+  readonly queueOneWayCalls: boolean
+  readonly unknownBodyBytes: number
+}
+
+/** Who takes a call's permits back when its lease is released. */
+export interface CallKeeper {
+  release(route: Route, partitions: readonly Partition[]): void
+}
+
+/**
+ * The way of one (contract, method) through a program, bound to the kernel's states when the program is compiled, so
+ * that a call looks nothing up (ADM-2). A scope without concurrency is bound to the kernel's unlimited one: three
+ * slots, always present, one shape.
+ */
+export class Route {
+  readonly program: Program
+  readonly global: Concurrency
+  readonly contract: Concurrency
+  readonly method: Concurrency
+  /** Everything the route asks, in judging order: global, contract, method; each concurrency, rate, partitions. */
+  readonly gates: readonly Gate[]
+  /** Only concurrency: deciding needs no clock, no key and no loop. */
+  readonly isPlain: boolean
+  /** Has the route partitions, so that a lease may hold more than the three slots? */
+  readonly hasPools: boolean
+  /** Names of the scopes on the route (WEB-5). */
+  readonly scopes: readonly string[]
+  readonly holdUntil: HoldUntil
+  readonly delivery: DeliveryConfig | undefined
+
+  constructor(
+    program: Program,
+    slots: { readonly global: Concurrency; readonly contract: Concurrency; readonly method: Concurrency },
+    gates: readonly Gate[],
+    scopes: readonly string[],
+    settings: { readonly holdUntil?: HoldUntil; readonly delivery?: DeliveryConfig },
+  ) {
+    this.program = program
+    this.global = slots.global
+    this.contract = slots.contract
+    this.method = slots.method
+    this.gates = gates
+    this.isPlain = gates.every((gate) => gate.kind === 'resource' && !gate.resource.timed)
+    this.hasPools = gates.some((gate) => gate.kind === 'pool')
+    this.scopes = scopes
+    this.holdUntil = settings.holdUntil ?? 'handler'
+    this.delivery = settings.delivery
+  }
+
+  /** Takes of the slots that no gate stands for: every release gives three back, so every admission takes three. */
+  takeUnlimited(): void {
+    if (this.global.limit === UNLIMITED) this.global.take()
+    if (this.contract.limit === UNLIMITED) this.contract.take()
+    if (this.method.limit === UNLIMITED) this.method.take()
+  }
+}
+
+export interface ContractRoutes {
+  readonly route: Route
+  readonly methods: ReadonlyMap<string, Route>
+}
+
+/**
+ * One compiled configuration. Its policy never changes; its two counters say who still uses it: a retired program is
+ * reclaimed when both are 0 (PUB-7).
+ */
+export class Program {
+  readonly generation: number
+  readonly config: Config
+  readonly queue: QueuePolicy | null
+  readonly keeper: CallKeeper
+  #global: Route | null
+  #contracts: ReadonlyMap<string, ContractRoutes>
+  active: number // admitted calls that have not released, ≥ 0
+  queued: number // waiters, ≥ 0
+
+  constructor(generation: number, config: Config, queue: QueuePolicy | null, keeper: CallKeeper) {
+    this.generation = generation
+    this.config = config
+    this.queue = queue
+    this.keeper = keeper
+    this.#global = null
+    this.#contracts = new Map()
+    this.active = 0
+    this.queued = 0
+  }
+
+  /** Once, by the compiler: routes point back at their program. */
+  bind(global: Route, contracts: ReadonlyMap<string, ContractRoutes>): void {
+    this.#global = global
+    this.#contracts = contracts
+  }
+
+  /** The route of a call; an id that the configuration does not name has the scopes above it (WEB-1). */
+  route(contract: string | undefined, method: string | undefined): Route {
+    if (contract !== undefined) {
+      const routes = this.#contracts.get(contract)
+      if (routes !== undefined) return (method === undefined ? undefined : routes.methods.get(method)) ?? routes.route
+    }
+    if (this.#global === null) throw new Error('Sluice invariant broken: a program is used before it is bound')
+    return this.#global
+  }
+
+  get isIdle(): boolean {
+    return this.active === 0 && this.queued === 0
+  }
+}

@@ -1,0 +1,36 @@
+/** Why a call may not run; the README's table gives each its meaning and status (API-2). */
+export type RefusalReason =
+  | 'concurrency'
+  | 'rate'
+  | 'partition_concurrency'
+  | 'partition_rate'
+  | 'partition_limit'
+  | 'queue_calls'
+  | 'queue_bytes'
+  | 'queue_timeout'
+  | 'one_way'
+  | 'delivery'
+  | 'draining'
+  | 'stopped'
+  | 'aborted'
+
+/** The answer to a call that may not run: data, never thrown, frozen, without a stack. */
+export interface Refusal {
+  readonly kind: 'refused'
+  readonly reason: RefusalReason
+  /** Name of the scope that lacked room; absent for `stopped`, `draining` and `aborted` (ADM-10). */
+  readonly scope?: string
+  /** When a rate is why: the least whole number of milliseconds after which a retry can succeed (RAT-2). */
+  readonly retryAfterMs?: number
+}
+
+/** Builds a refusal with one shape; done once per reason and scope where no time has to be computed. */
+export function refusal(reason: RefusalReason, scope?: string, retryAfterMs?: number): Refusal {
+  const refused: { kind: 'refused'; reason: RefusalReason; scope?: string; retryAfterMs?: number } = {
+    kind: 'refused',
+    reason,
+  }
+  if (scope !== undefined) refused.scope = scope
+  if (retryAfterMs !== undefined) refused.retryAfterMs = retryAfterMs
+  return refused
+}

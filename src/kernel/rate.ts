@@ -3,9 +3,10 @@ import type { RateConfig } from '../config/types.ts'
 /**
  * The rate state of one scope or one partition entry: "how long until room?", and its answers.
  *
- * All instants and durations are whole milliseconds; the state has no clock and no timer. Time never goes back: an
- * instant older than the newest seen counts as the newest (RAT-1, RAT-4), so a clock that jumps back neither grants
- * extra nor stalls.
+ * All instants and durations are whole milliseconds, exact up to 2^53; the state has no clock and no timer. Time never
+ * goes back: an instant older than the newest take (or the creation) counts as that one (RAT-1, RAT-4), so a clock that
+ * jumps back grants nothing extra. Only `take` moves time and changes anything: how often a state was asked, and about
+ * which instants, makes no difference.
  */
 export interface Rate {
   readonly config: RateConfig
@@ -14,7 +15,8 @@ export interface Rate {
    * each as soon as there is one (RAT-4); 0 is now.
    *
    * Asking spends nothing, so a refused call spends nothing anywhere (ADM-1). O(1) for buckets and fixed windows,
-   * O(segmentsPerWindow) for sliding windows. `ahead` is ≥ 0.
+   * O(segmentsPerWindow) for sliding windows. `ahead` is a whole number ≥ 0, up to 4 million: beyond that the longest
+   * waits are no longer exact.
    */
   msUntilRoom(nowMs: number, ahead: number): number
   /** Takes one permit. The caller has seen `msUntilRoom(nowMs, 0) === 0` in this same turn. */
@@ -23,7 +25,8 @@ export interface Rate {
   remaining(nowMs: number): number
   /**
    * From which instant on the state is as good as new, if nothing more is taken: full bucket, empty window. At or
-   * before `nowMs` when it already is. Removing a state before that instant would forget debt (PAR-1, RAT-4).
+   * before `nowMs` when it already is; the same answer until the next take. Removing a state before that instant would
+   * forget debt (PAR-1, RAT-4).
    */
   cleanAtMs(nowMs: number): number
 }

@@ -7,7 +7,7 @@ import { type Refusal, refusal } from '../refusal.ts'
 import type { Call, Selector } from './call.ts'
 import { type Lease, PermitLease } from './lease.ts'
 import type { Queue } from './queue.ts'
-import type { Totals } from './totals.ts'
+import type { Totals } from '../totals.ts'
 
 const ABORTED: Refusal = Object.freeze(refusal('aborted'))
 

@@ -11,7 +11,7 @@ import type { Refusal } from '../refusal.ts'
 import { refusal } from '../refusal.ts'
 import { Lane, Line, type Place } from './lane.ts'
 import { type Lease, PermitLease } from './lease.ts'
-import type { Totals } from './totals.ts'
+import type { Totals } from '../totals.ts'
 import { Waiter } from './waiter.ts'
 
 /** Starts in one dispatch before the rest waits for a later turn of the event loop (QUE-11). */

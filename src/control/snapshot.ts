@@ -1,4 +1,4 @@
-import type { Totals } from '../admission/totals.ts'
+import type { Totals } from '../totals.ts'
 import type { Config, RateConfig } from '../config/types.ts'
 import type { Concurrency } from '../kernel/concurrency.ts'
 import type { Kernel } from '../kernel/kernel.ts'

@@ -1,4 +1,4 @@
-import type { RefusalReason } from '../refusal.ts'
+import type { RefusalReason } from './refusal.ts'
 
 /** Every answer that was given, since the core was made (API-4). Counts, ≥ 0. */
 export interface Totals {

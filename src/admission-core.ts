@@ -2,7 +2,6 @@ import { Admission, type Answer } from './admission/admit.ts'
 import type { Call, Selector } from './admission/call.ts'
 import { type Lease, OpenLease, PermitLease } from './admission/lease.ts'
 import { Queue } from './admission/queue.ts'
-import { noTotals, type Totals } from './totals.ts'
 import { type Clock, SystemClock, Timeline } from './clock.ts'
 import type { Config, ConfigInput } from './config/types.ts'
 import { Draining, type DrainOptions, type StopReport } from './control/draining.ts'
@@ -17,6 +16,7 @@ import { Kernel } from './kernel/kernel.ts'
 import type { Plan } from './program/plan.ts'
 import { Program, Route } from './program/program.ts'
 import { type RateStatus, rateStatusOf } from './program/rate-status.ts'
+import { noTotals, type Totals } from './totals.ts'
 
 export interface AdmissionCoreOptions {
   /** Enabled from the start with this configuration; absent: starts disabled. */
@@ -304,9 +304,9 @@ export class AdmissionCore {
   /** The rest of a commit: calls see the program, and whoever a larger limit made room for starts. */
   #published({ program, staging, difference }: Prepared): Published {
     this.#program = program
-    for (const { state } of staging.limits) {
-      this.#queue.shrunk(state)
-      this.#queue.offer(state)
+    for (const { state } of staging.limits) this.#queue.resized(state)
+    for (const { state } of staging.openBodies) {
+      for (const key of state.keys()) this.#queue.resized(key)
     }
     if (!this.#queue.isEmpty) this.#queue.settle(this.#timeline.nowMs())
     this.#purge()

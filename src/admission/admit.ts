@@ -1,13 +1,14 @@
 import type { Timeline } from '../clock.ts'
+import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
 import type { CallKeeper, Program, QueuePolicy, Route } from '../program/program.ts'
 import { type Refusal, refusal } from '../refusal.ts'
+import type { Totals } from '../totals.ts'
 import type { Call, Selector } from './call.ts'
 import { type Lease, PermitLease } from './lease.ts'
 import type { Queue } from './queue.ts'
-import type { Totals } from '../totals.ts'
 
 const ABORTED: Refusal = Object.freeze(refusal('aborted'))
 
@@ -17,6 +18,7 @@ export type Answer = Lease | Refusal | Promise<Lease | Refusal>
 interface Needs {
   readonly resources: Resource[]
   readonly partitions: Partition[]
+  place: DeliveryKey | null
   /** The first that lacked room; undefined: the call may start. */
   lacking: Resource | undefined
 }
@@ -94,6 +96,13 @@ export class Admission implements CallKeeper {
     if (program.active === 0) this.#onLeft(program)
   }
 
+  closeBody(place: DeliveryKey): void {
+    place.close()
+    if (place.waiting === 0) return
+    this.#queue.offer(place)
+    this.#queue.settle(this.#timeline.nowMs())
+  }
+
   #offer({ global, contract, method }: Route, partitions: readonly Partition[]): void {
     this.#queue.offer(global)
     this.#queue.offer(contract)
@@ -105,11 +114,18 @@ export class Admission implements CallKeeper {
   #judge(route: Route, call: Call): Answer {
     const nowMs = this.#timeline.nowMs()
     if (this.#ledger.calls > 0) this.#queue.settle(nowMs)
-    const needs: Needs = { resources: [], partitions: [], lacking: undefined }
+    const needs: Needs = { resources: [], partitions: [], place: null, lacking: undefined }
     const policy = route.program.queue
     for (const gate of route.gates) {
       if (gate.kind === 'resource') this.#need(needs, gate.resource, nowMs)
-      else {
+      else if (gate.kind === 'delivery') {
+        const id = this.#keyOf(call, gate.places.selector)
+        if (id === undefined) continue
+        needs.place = gate.places.find(id)
+        this.#need(needs, needs.place, nowMs)
+        // Never queues: who does not read what he has must not make others wait (REL-6).
+        if (needs.lacking !== undefined) return this.#refuse(needs.place.scope.refuse('delivery'))
+      } else {
         const { pool } = gate
         const id = this.#keyOf(call, pool.selector)
         if (id === undefined) continue
@@ -134,14 +150,16 @@ export class Admission implements CallKeeper {
   }
 
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
-  #take(route: Route, { resources, partitions }: Needs, nowMs: number): Lease {
+  #take(route: Route, { resources, partitions, place }: Needs, nowMs: number): Lease {
     for (const resource of resources) resource.take(nowMs)
     for (const partition of partitions) partition.pool.enter(partition, nowMs)
+    place?.places.enter(place)
     route.takeUnlimited()
     route.program.active += 1
     this.#totals.admitted += 1
     if (this.#ledger.calls > 0) this.#queue.passedBy(resources, nowMs)
-    return new PermitLease(route, partitions.length === 0 ? null : { partitions, waitedMs: 0, released: false })
+    const isPlain = partitions.length === 0 && place === null
+    return new PermitLease(route, isPlain ? null : { partitions, waitedMs: 0, place, permits: true })
   }
 
   /** Order of reasons: one-way, rate, calls, bytes (ADM-10); the signal is touched last, when the call queues (RUN-2). */
@@ -162,9 +180,10 @@ export class Admission implements CallKeeper {
     }
     const signal = typeof call.signal === 'function' ? call.signal() : call.signal
     if (signal?.aborted === true) return this.#refuse(ABORTED)
-    const { resources, partitions } = needs
+    const { resources, partitions, place } = needs
     for (const partition of partitions) partition.pool.enter(partition, nowMs)
-    return this.#queue.enqueue({ route, policy, resources, partitions, bytes, signal }, nowMs)
+    place?.places.enter(place)
+    return this.#queue.enqueue({ route, policy, resources, partitions, place, bytes, signal }, nowMs)
   }
 
   #lacks(resource: Resource, nowMs: number): Refusal {

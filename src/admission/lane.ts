@@ -1,10 +1,23 @@
 import { assert } from '../assert.ts'
 import { Heap, type HeapItem } from '../heap.ts'
+import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
 import { List } from '../list.ts'
 import type { QueuePolicy, Route } from '../program/program.ts'
 import type { Waiter } from './waiter.ts'
+
+/** What a call brings along when it joins the queue. */
+export interface Arrival {
+  readonly route: Route
+  readonly policy: QueuePolicy
+  readonly resources: readonly Resource[]
+  /** Entered already: the waiter is a user of each. */
+  readonly partitions: readonly Partition[]
+  readonly place: DeliveryKey | null
+  readonly bytes: number
+  readonly signal: AbortSignal | undefined
+}
 
 /**
  * Waiters of one route and the same partitions, in arrival order: they all need the same, so only the first can be
@@ -12,10 +25,10 @@ import type { Waiter } from './waiter.ts'
  */
 export class Lane implements HeapItem {
   readonly route: Route
-  readonly policy: QueuePolicy
   /** Tells lanes of the same route apart: their partition keys. */
   readonly id: string
   readonly partitions: readonly Partition[]
+  readonly place: DeliveryKey | null
   readonly waiters: List<Waiter>
   /** One for each resource that its calls need, in judging order. */
   readonly places: readonly Place[]
@@ -25,19 +38,11 @@ export class Lane implements HeapItem {
   key: number
   heapIndex: number // in the queue's heap of deadlines
 
-  constructor(
-    route: Route,
-    policy: QueuePolicy,
-    id: string,
-    partitions: readonly Partition[],
-    lines: readonly Line[],
-    nowMs: number,
-    ahead: (line: Line) => number,
-  ) {
-    this.route = route
-    this.policy = policy
+  constructor(arrival: Arrival, id: string, lines: readonly Line[], nowMs: number, ahead: (line: Line) => number) {
+    this.route = arrival.route
     this.id = id
-    this.partitions = partitions
+    this.partitions = arrival.partitions
+    this.place = arrival.place
     this.waiters = new List()
     this.places = lines.map((line) => new Place(this, line))
     this.parkedAt = this.#lacking(nowMs, ahead)

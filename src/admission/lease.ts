@@ -1,4 +1,5 @@
 import type { DeliveryConfig, HoldUntil } from '../config/types.ts'
+import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { Route } from '../program/program.ts'
 
@@ -13,8 +14,10 @@ export interface Lease {
   readonly scopes: readonly string[]
   readonly holdUntil: HoldUntil
   readonly delivery: DeliveryConfig | undefined
-  /** Gives every permit back, in one step, and starts the waiters that now fit. Again: nothing happens. */
+  /** Gives everything back, in one step, and starts the waiters that now fit. Again: nothing happens. */
   release(): void
+  /** Gives the permits back and keeps a place under `delivery`, which {@link release} gives back at the body's end. */
+  releasePermits(): void
   /** As {@link release}, for `using`. */
   [Symbol.dispose](): void
 }
@@ -23,10 +26,11 @@ export interface Lease {
 export interface Held {
   readonly partitions: readonly Partition[]
   readonly waitedMs: number
-  released: boolean
+  place: DeliveryKey | null // null: none, or given back
+  permits: boolean // still held?
 }
 
-const RELEASED: Held = { partitions: [], waitedMs: 0, released: true }
+const RELEASED: Held = { partitions: [], waitedMs: 0, place: null, permits: false }
 
 /**
  * The lease of a call with limits. Fresh for every call, never pooled: a stale handle must not release another's
@@ -71,12 +75,20 @@ export class PermitLease implements Lease {
   }
 
   release(): void {
+    this.releasePermits()
+    const place = this.#held?.place ?? null
+    if (this.#held === null || place === null) return
+    this.#held.place = null
+    this.#route.program.keeper.closeBody(place)
+  }
+
+  releasePermits(): void {
     const held = this.#held
     if (held === null) {
       this.#held = RELEASED
       this.#route.program.keeper.release(this.#route, RELEASED.partitions)
-    } else if (!held.released) {
-      held.released = true
+    } else if (held.permits) {
+      held.permits = false
       this.#route.program.keeper.release(this.#route, held.partitions)
     }
   }
@@ -119,6 +131,8 @@ export class OpenLease implements Lease {
   }
 
   release(): void {}
+
+  releasePermits(): void {}
 
   [Symbol.dispose](): void {}
 }

@@ -2,16 +2,14 @@ import { Alarm } from '../alarm.ts'
 import { assert } from '../assert.ts'
 import type { Timeline } from '../clock.ts'
 import { Heap } from '../heap.ts'
-import type { Concurrency } from '../kernel/concurrency.ts'
-import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { Program, QueuePolicy, Route } from '../program/program.ts'
+import type { Program, Route } from '../program/program.ts'
 import type { Refusal } from '../refusal.ts'
 import { refusal } from '../refusal.ts'
-import { Lane, Line, type Place } from './lane.ts'
-import { type Lease, PermitLease } from './lease.ts'
 import type { Totals } from '../totals.ts'
+import { type Arrival, Lane, Line, type Place } from './lane.ts'
+import { type Lease, PermitLease } from './lease.ts'
 import { Waiter } from './waiter.ts'
 
 /** Starts in one dispatch before the rest waits for a later turn of the event loop (QUE-11). */
@@ -20,17 +18,6 @@ export const MAX_STARTS = 256
 export const MAX_PASSES = 64
 
 const ABORTED: Refusal = Object.freeze(refusal('aborted'))
-
-/** What a call brings along when it joins the queue. */
-export interface Arrival {
-  readonly route: Route
-  readonly policy: QueuePolicy
-  readonly resources: readonly Resource[]
-  /** Entered already: the waiter is a user of each. */
-  readonly partitions: readonly Partition[]
-  readonly bytes: number
-  readonly signal: AbortSignal | undefined
-}
 
 /**
  * The only place where a call waits.
@@ -154,10 +141,12 @@ export class Queue {
     if (line !== undefined) this.#markDirty(line)
   }
 
-  /** A limit shrank: waiters so far have seen the scope full. */
-  shrunk(state: Concurrency): void {
-    const line = this.#lines.get(state)
-    if (line !== undefined && !state.hasRoom) line.fullAt = this.#arrivals
+  /** A limit has changed: waiters so far have seen the scope full, or it may have room for them. */
+  resized(resource: Resource): void {
+    const line = this.#lines.get(resource)
+    if (line === undefined) return
+    if (resource.msUntilRoom(0, 0) > 0) line.fullAt = this.#arrivals
+    else this.#markDirty(line)
   }
 
   /**
@@ -228,7 +217,7 @@ export class Queue {
 
   #grant(lane: Lane, nowMs: number): void {
     const waiter = lane.first
-    const { route, partitions, places } = lane
+    const { route, partitions, place, places } = lane
     for (const { line } of places) line.resource.take(nowMs)
     route.takeUnlimited()
     for (const partition of partitions) partition.pool.stamp(partition, nowMs)
@@ -238,13 +227,14 @@ export class Queue {
     this.#totals.admitted += 1
     this.#unlink(waiter)
     const waitedMs = nowMs - waiter.enqueuedAtMs
-    waiter.answer(new PermitLease(route, { partitions, waitedMs, released: false }))
+    waiter.answer(new PermitLease(route, { partitions, waitedMs, place, permits: true }))
   }
 
   #refuse(waiter: Waiter, answer: Refusal): void {
-    const { route, partitions } = waiter.lane
+    const { route, partitions, place } = waiter.lane
     this.#unlink(waiter)
     for (const partition of partitions) partition.pool.leave(partition)
+    place?.places.leave(place)
     this.#totals.refused[answer.reason] += 1
     waiter.answer(answer)
     this.#onLeft(route.program)
@@ -289,14 +279,15 @@ export class Queue {
     if (lanes?.size === 0) this.#lanes.delete(lane.route)
   }
 
-  #laneFor({ route, policy, resources, partitions }: Arrival, nowMs: number): Lane {
-    const id = laneId(partitions)
+  #laneFor(arrival: Arrival, nowMs: number): Lane {
+    const { route, resources } = arrival
+    const id = laneId(arrival)
     const lanes = this.#lanes.get(route) ?? new Map<string, Lane>()
     if (lanes.size === 0) this.#lanes.set(route, lanes)
     const present = lanes.get(id)
     if (present !== undefined) return present
     const lines = resources.map((resource) => this.#lineOf(resource))
-    const lane = new Lane(route, policy, id, partitions, lines, nowMs, (line) => this.aheadOfNewcomer(line.resource))
+    const lane = new Lane(arrival, id, lines, nowMs, (line) => this.aheadOfNewcomer(line.resource))
     lanes.set(id, lane)
     return lane
   }
@@ -425,7 +416,9 @@ export class Queue {
   }
 }
 
-/** Partition keys of a lane; keys may contain anything, so their lengths go with them. */
-function laneId(partitions: readonly Partition[]): string {
-  return partitions.length === 0 ? '' : partitions.map(({ id, pool }) => `${pool.scope.name}:${id.length}:${id}`).join()
+/** The keys of a lane; keys may contain anything, so their lengths go with them. */
+function laneId({ partitions, place }: Arrival): string {
+  if (partitions.length === 0 && place === null) return ''
+  const keys = partitions.map(({ id, pool }) => `${pool.scope.name}:${id.length}:${id}`)
+  return [...keys, place === null ? '' : place.id].join()
 }

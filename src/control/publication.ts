@@ -38,7 +38,7 @@ export class Publication {
   /** disabled → enabled. @throws {AdmissionStateError} in another state. */
   enable({ program, staging }: Prepared): void {
     this.#lifecycle.mustBe('disabled', 'enable')
-    this.#kernel.commit(staging, [])
+    this.#kernel.commit(staging)
     this.#publish(program)
     this.#lifecycle.state = 'enabled'
   }
@@ -52,7 +52,7 @@ export class Publication {
   update({ program, staging, difference }: Prepared, source: Program): void {
     this.#lifecycle.mustBe('enabled', 'update')
     if (this.#current !== source) throw new AdmissionConflictError(source.generation, this.#generation)
-    this.#kernel.commit(staging, difference.removedIds)
+    this.#kernel.commit(staging, difference.removed)
     this.#publish(program)
     this.#retirement.retire(source)
   }

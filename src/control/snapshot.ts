@@ -1,6 +1,6 @@
-import type { Totals } from '../totals.ts'
 import type { Config, RateConfig } from '../config/types.ts'
 import type { Concurrency } from '../kernel/concurrency.ts'
+import type { DeliveryPlaces } from '../kernel/delivery.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { PartitionPool } from '../kernel/partitions.ts'
 import { permitsOf, windowMsOf } from '../kernel/rate.ts'
@@ -8,6 +8,7 @@ import type { Scope } from '../kernel/scope.ts'
 import type { ScopedRate } from '../kernel/scoped-rate.ts'
 import type { Program } from '../program/program.ts'
 import type { RefusalReason } from '../refusal.ts'
+import type { Totals } from '../totals.ts'
 import type { Lifecycle, State } from './lifecycle.ts'
 
 /** What an entry is about; names are for people, the other labels for machines. */
@@ -46,6 +47,15 @@ export interface PartitionsSnapshot extends ScopeLabels {
   readonly waiting: number
 }
 
+export interface DeliverySnapshot extends ScopeLabels {
+  readonly selector: string
+  /** Keys with open bodies or waiters now. */
+  readonly keys: number
+  /** Open bodies of all keys together, and how many each key may have. */
+  readonly openBodies: number
+  readonly maxOpenBodies: number
+}
+
 export interface GenerationSnapshot {
   readonly generation: number
   readonly active: number
@@ -66,6 +76,7 @@ export interface Snapshot {
   readonly scopes: readonly ScopeSnapshot[]
   readonly rates: readonly RateSnapshot[]
   readonly partitions: readonly PartitionsSnapshot[]
+  readonly deliveries: readonly DeliverySnapshot[]
   /** The current one, and retired ones that still have calls. */
   readonly generations: readonly GenerationSnapshot[]
   readonly totals: {
@@ -102,6 +113,7 @@ export function takeSnapshot(observed: Observed, nowMs: number): Snapshot {
     scopes: Array.from(kernel.concurrencies(), scopeOf).filter((scope) => scope !== undefined),
     rates: Array.from(kernel.rates(), (rate) => rateOf(rate, nowMs)),
     partitions: Array.from(kernel.pools(), (pool) => partitionsOf(pool, nowMs)),
+    deliveries: Array.from(kernel.deliveries(), deliveryOf),
     generations: programs.map(({ generation, active, queued }) => ({ generation, active, queued })),
     totals: { admitted: totals.admitted, queued: totals.queued, refused: { ...totals.refused } },
   }
@@ -141,6 +153,13 @@ function partitionsOf(pool: PartitionPool, nowMs: number): PartitionsSnapshot {
     active,
     waiting,
   }
+}
+
+function deliveryOf(places: DeliveryPlaces): DeliverySnapshot {
+  let openBodies = 0
+  for (const key of places.keys()) openBodies += key.open
+  const { scope, selector, size: keys, maxOpenBodies } = places
+  return { ...labelsOf(scope), selector, keys, openBodies, maxOpenBodies }
 }
 
 function labelsOf({ name, contract, method }: Scope): ScopeLabels {

@@ -1,7 +1,7 @@
 import { parseConfig } from '../config/parse.ts'
 import type { Config } from '../config/types.ts'
 import { UnsupportedTransitionError } from '../errors.ts'
-import type { Kernel } from '../kernel/kernel.ts'
+import type { Kernel, Removed } from '../kernel/kernel.ts'
 import { type Compiled, compile } from '../program/compile.ts'
 import { type Difference, difference, type Plan } from '../program/plan.ts'
 import type { CallKeeper, Program } from '../program/program.ts'
@@ -19,12 +19,13 @@ export interface Workshop {
 }
 
 const EMPTY: Config = Object.freeze({})
+const NOTHING: Removed = { concurrencies: [], deliveries: [] }
 
 /** @throws {AdmissionConfigError} with every issue (CFG-1). */
 export function prepareFirst(candidate: unknown, generation: number, workshop: Workshop): Prepared {
   const config = parseConfig(candidate, { selectors: workshop.selectors })
   const plan = enabling(config)
-  return { ...compile(config, generation, workshop.kernel, workshop.keeper), difference: { plan, removedIds: [] } }
+  return { ...compile(config, generation, workshop.kernel, workshop.keeper), difference: { plan, removed: NOTHING } }
 }
 
 /**

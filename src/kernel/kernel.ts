@@ -1,16 +1,23 @@
 import { partitionKey, rateKey } from '../config/definition-key.ts'
-import type { PartitionConfig, RateConfig } from '../config/types.ts'
+import type { DeliveryConfig, PartitionConfig, RateConfig } from '../config/types.ts'
 import { Concurrency, UNLIMITED } from './concurrency.ts'
+import { DeliveryPlaces } from './delivery.ts'
 import { PartitionPool } from './partitions.ts'
 import { QueueLedger } from './queue-ledger.ts'
 import { Scope } from './scope.ts'
 import { ScopedRate } from './scoped-rate.ts'
 
-type State = Concurrency | ScopedRate | PartitionPool
+type State = Concurrency | ScopedRate | PartitionPool | DeliveryPlaces
+
+/** Ids of states that a candidate no longer names. */
+export interface Removed {
+  readonly concurrencies: readonly string[]
+  readonly deliveries: readonly string[]
+}
 
 /**
  * The mutable state that outlives programs, found by what it is for: concurrency by scope alone, rates by scope and
- * definition, partition pools by scope, selector and definition (STA-1). No queue setting is part of any key.
+ * definition, partition pools by scope, selector and definition, open bodies by scope and selector (STA-1). No queue setting is part of any key.
  *
  * A state is `named` while the current program uses it. One that no longer is stays until nobody holds or awaits a
  * permit of it (STA-3) and a new one would behave the same (RAT-4); if it is named again before that, it is the same.
@@ -23,6 +30,7 @@ export class Kernel {
   readonly #concurrencies: Map<string, Concurrency>
   readonly #rates: Map<string, ScopedRate>
   readonly #pools: Map<string, PartitionPool>
+  readonly #deliveries: Map<string, DeliveryPlaces>
   readonly #unnamed: Map<State, () => void> // and how each is removed from its map
 
   constructor() {
@@ -31,6 +39,7 @@ export class Kernel {
     this.#concurrencies = new Map()
     this.#rates = new Map()
     this.#pools = new Map()
+    this.#deliveries = new Map()
     this.#unnamed = new Map()
   }
 
@@ -46,9 +55,13 @@ export class Kernel {
     return this.#pools.values()
   }
 
+  deliveries(): Iterable<DeliveryPlaces> {
+    return this.#deliveries.values()
+  }
+
   /** States held in all, named or not: what repeated updates must not grow (PUB-7). */
   get size(): number {
-    return this.#concurrencies.size + this.#rates.size + this.#pools.size
+    return this.#concurrencies.size + this.#rates.size + this.#pools.size + this.#deliveries.size
   }
 
   concurrency(scopeId: string): Concurrency | undefined {
@@ -63,13 +76,20 @@ export class Kernel {
     return this.#pools.get(stateId)
   }
 
-  /** Applies what a candidate staged, and unnames the concurrency of `removed` scopes. Synchronous, cannot fail. */
-  commit(staging: Staging, removed: readonly string[]): void {
+  delivery(stateId: string): DeliveryPlaces | undefined {
+    return this.#deliveries.get(stateId)
+  }
+
+  /** Applies what a candidate staged, and unnames what it removes. Synchronous, cannot fail. */
+  commit(staging: Staging, removed?: Removed): void {
     for (const [id, state] of staging.concurrencies) this.#name(this.#concurrencies, id, state)
     for (const [id, state] of staging.rates) this.#name(this.#rates, id, state)
     for (const [id, state] of staging.pools) this.#name(this.#pools, id, state)
+    for (const [id, state] of staging.deliveries) this.#name(this.#deliveries, id, state)
     for (const { state, limit } of staging.limits) state.limit = limit
-    for (const id of removed) this.#unname(this.#concurrencies, id)
+    for (const { state, maxOpenBodies } of staging.openBodies) state.maxOpenBodies = maxOpenBodies
+    for (const id of removed?.concurrencies ?? []) this.#unname(this.#concurrencies, id)
+    for (const id of removed?.deliveries ?? []) this.#unname(this.#deliveries, id)
   }
 
   /** No program is current any more: nothing is named. */
@@ -77,6 +97,7 @@ export class Kernel {
     for (const id of this.#concurrencies.keys()) this.#unname(this.#concurrencies, id)
     for (const id of this.#rates.keys()) this.#unname(this.#rates, id)
     for (const id of this.#pools.keys()) this.#unname(this.#pools, id)
+    for (const id of this.#deliveries.keys()) this.#unname(this.#deliveries, id)
   }
 
   get hasUnnamed(): boolean {
@@ -109,7 +130,7 @@ export class Kernel {
 function isSpent(state: State, nowMs: number): boolean {
   if (state instanceof Concurrency) return state.active === 0 && state.waiting === 0
   if (state instanceof ScopedRate) return state.waiting === 0 && state.rate.cleanAtMs(nowMs) <= nowMs
-  state.shed(nowMs)
+  if (state instanceof PartitionPool) state.shed(nowMs)
   return state.size === 0
 }
 
@@ -123,14 +144,18 @@ export class Staging {
   readonly concurrencies: Map<string, Concurrency>
   readonly rates: Map<string, ScopedRate>
   readonly pools: Map<string, PartitionPool>
+  readonly deliveries: Map<string, DeliveryPlaces>
   readonly limits: { readonly state: Concurrency; readonly limit: number }[]
+  readonly openBodies: { readonly state: DeliveryPlaces; readonly maxOpenBodies: number }[]
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel
     this.concurrencies = new Map()
     this.rates = new Map()
     this.pools = new Map()
+    this.deliveries = new Map()
     this.limits = []
+    this.openBodies = []
   }
 
   get unlimited(): Concurrency {
@@ -164,6 +189,20 @@ export class Staging {
     if (!state.named) this.pools.set(id, state)
     return state
   }
+
+  delivery(contract: string | undefined, method: string | undefined, config: DeliveryConfig): DeliveryPlaces {
+    const { key, maxOpenBodies } = config
+    const id = deliveryId(contract, method, key)
+    const state = this.#kernel.delivery(id) ?? new DeliveryPlaces(new Scope(contract, method), key, maxOpenBodies)
+    if (!state.named) this.deliveries.set(id, state)
+    if (state.maxOpenBodies !== maxOpenBodies) this.openBodies.push({ state, maxOpenBodies })
+    return state
+  }
+}
+
+/** Without the bound, which is live like a concurrency limit. */
+export function deliveryId(contract: string | undefined, method: string | undefined, selector: string): string {
+  return `${selector.length}:${selector}${scopeId(contract, method)}`
 }
 
 /** Unambiguous, unlike the names that people read: ids may contain any character. */

@@ -1,8 +1,16 @@
-import type { Config, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
+import type { Config, HoldUntil, MethodConfig, QueueConfig } from '../config/types.ts'
 import type { Concurrency } from '../kernel/concurrency.ts'
 import { type Kernel, Staging } from '../kernel/kernel.ts'
 import { scopeName } from '../kernel/scope.ts'
-import { type CallKeeper, type ContractRoutes, type Gate, Program, type QueuePolicy, Route } from './program.ts'
+import {
+  type BoundDelivery,
+  type CallKeeper,
+  type ContractRoutes,
+  type Gate,
+  Program,
+  type QueuePolicy,
+  Route,
+} from './program.ts'
 
 /** What compiling made: a program nobody sees yet, and what publishing it would change in the kernel. */
 export interface Compiled {
@@ -15,6 +23,9 @@ interface BoundScope {
   readonly concurrency: Concurrency
   readonly gates: readonly Gate[]
   readonly scopes: readonly string[]
+  /** A method's own setting replaces its contract's. */
+  readonly holdUntil: HoldUntil | undefined
+  readonly delivery: BoundDelivery | undefined
 }
 
 /**
@@ -25,7 +36,7 @@ export function compile(config: Config, generation: number, kernel: Kernel, keep
   const staging = new Staging(kernel)
   const program = new Program(generation, config, queuePolicy(config.queue), keeper)
   const { unlimited } = staging
-  const root: BoundScope = { concurrency: unlimited, gates: [], scopes: [] }
+  const root: BoundScope = { concurrency: unlimited, gates: [], scopes: [], holdUntil: undefined, delivery: undefined }
   const global = bindScope(staging, root, config.global ?? {}, undefined, undefined)
   const contracts = new Map<string, ContractRoutes>()
   for (const [id, contract] of Object.entries(config.contracts ?? {})) {
@@ -34,10 +45,9 @@ export function compile(config: Config, generation: number, kernel: Kernel, keep
     const methods = new Map<string, Route>()
     for (const [methodId, method] of Object.entries(contract.methods ?? {})) {
       const own = bindScope(staging, bound, method, id, methodId)
-      const settings = settingsOf(method, contract)
-      methods.set(methodId, new Route(program, { ...slots, method: own.concurrency }, own.gates, own.scopes, settings))
+      methods.set(methodId, new Route(program, { ...slots, method: own.concurrency }, own.gates, own.scopes, own))
     }
-    const route = new Route(program, slots, bound.gates, bound.scopes, settingsOf(contract, {}))
+    const route = new Route(program, slots, bound.gates, bound.scopes, bound)
     contracts.set(id, { route, methods })
   }
   const slots = { global: global.concurrency, contract: unlimited, method: unlimited }
@@ -50,26 +60,20 @@ function queuePolicy(queue: QueueConfig | undefined): QueuePolicy | null {
   return queue.maxQueuedCalls === 0 || queue.maxQueuedBytes === 0 || queue.maxQueueDelayMs === 0 ? null : queue
 }
 
-/** A method's own setting replaces its contract's. */
-function settingsOf(
-  own: MethodConfig,
-  above: MethodConfig,
-): { holdUntil?: 'handler' | 'body'; delivery?: NonNullable<MethodConfig['delivery']> } {
-  const holdUntil = own.holdUntil ?? above.holdUntil
-  const delivery = own.delivery ?? above.delivery
-  return { ...(holdUntil === undefined ? {} : { holdUntil }), ...(delivery === undefined ? {} : { delivery }) }
-}
-
 function bindScope(
   staging: Staging,
   above: BoundScope,
-  scope: ScopeConfig,
+  scope: MethodConfig,
   contract: string | undefined,
   method: string | undefined,
 ): BoundScope {
-  const { concurrency: limit, rate, partitions } = scope
+  const { concurrency: limit, rate, partitions, holdUntil = above.holdUntil } = scope
+  const delivery =
+    scope.delivery === undefined
+      ? above.delivery
+      : { config: scope.delivery, places: staging.delivery(contract, method, scope.delivery) }
   if (limit === undefined && rate === undefined && partitions === undefined) {
-    return { concurrency: staging.unlimited, gates: above.gates, scopes: above.scopes }
+    return { concurrency: staging.unlimited, gates: above.gates, scopes: above.scopes, holdUntil, delivery }
   }
   const gates = [...above.gates]
   const scopes = [...above.scopes]
@@ -85,5 +89,5 @@ function bindScope(
     gates.push({ kind: 'pool', pool: staging.pool(contract, method, selector, partition) })
     scopes.push(`${name}#${selector}`)
   }
-  return { concurrency, gates, scopes }
+  return { concurrency, gates, scopes, holdUntil, delivery }
 }

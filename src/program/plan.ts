@@ -1,6 +1,6 @@
 import { partitionKey, rateKey } from '../config/definition-key.ts'
 import type { Config, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
-import { scopeId } from '../kernel/kernel.ts'
+import { deliveryId, type Removed, scopeId } from '../kernel/kernel.ts'
 import { scopeName } from '../kernel/scope.ts'
 
 /** A change of one scope's concurrency; null is absent, that is unlimited. */
@@ -37,10 +37,10 @@ export interface Plan {
   readonly refusals: readonly string[]
 }
 
-/** A plan, and the kernel's ids of the scopes whose concurrency it removes. */
+/** A plan, and the kernel's ids of the states that it stops naming. */
 export interface Difference {
   readonly plan: Plan
-  readonly removedIds: readonly string[]
+  readonly removed: Removed
 }
 
 const QUEUE_SETTINGS = [
@@ -77,7 +77,7 @@ export function difference(from: Config, to: Config): Difference {
 }
 
 class Changes implements Difference {
-  readonly removedIds: string[]
+  readonly removed: { readonly concurrencies: string[]; readonly deliveries: string[] }
   readonly plan: {
     readonly added: ScopeChange[]
     readonly removed: ScopeChange[]
@@ -88,7 +88,7 @@ class Changes implements Difference {
   }
 
   constructor() {
-    this.removedIds = []
+    this.removed = { concurrencies: [], deliveries: [] }
     this.plan = { added: [], removed: [], resized: [], queue: [], routes: [], refusals: [] }
   }
 
@@ -110,7 +110,7 @@ class Changes implements Difference {
       else if (change.to !== null) this.plan.resized.push(change)
       else {
         this.plan.removed.push(change)
-        this.removedIds.push(scopeId(contract, method))
+        this.removed.concurrencies.push(scopeId(contract, method))
       }
     }
     if (keyOf(before.rate, rateKey) !== keyOf(after.rate, rateKey)) this.plan.refusals.push(`${pointer}/rate`)
@@ -138,6 +138,9 @@ class Changes implements Difference {
     if (from === to) return
     const keyChanged = from !== undefined && to !== undefined && from.key !== to.key
     if (keyChanged) this.plan.refusals.push(`${pointer}/delivery/key`)
+    if (from !== undefined && to === undefined) {
+      this.removed.deliveries.push(deliveryId(contract, method, from.key))
+    }
     const changed = from?.maxOpenBodies !== to?.maxOpenBodies || from?.stallTimeoutMs !== to?.stallTimeoutMs
     if (!changed) return
     this.plan.routes.push({

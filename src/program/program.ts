@@ -1,12 +1,20 @@
 import type { Config, DeliveryConfig, HoldUntil } from '../config/types.ts'
 import { type Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
+import type { DeliveryKey, DeliveryPlaces } from '../kernel/delivery.ts'
 import type { Partition, PartitionPool } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
+
+/** A bound on open bodies with the state that counts them. */
+export interface BoundDelivery {
+  readonly config: DeliveryConfig
+  readonly places: DeliveryPlaces
+}
 
 /** One thing that a route asks: a resource of the scope itself, or the partition pool that holds a key's resources. */
 export type Gate =
   | { readonly kind: 'resource'; readonly resource: Resource }
   | { readonly kind: 'pool'; readonly pool: PartitionPool }
+  | { readonly kind: 'delivery'; readonly places: DeliveryPlaces }
 
 /** What a waiter needs to know of the queue; null where any bound is 0, for then nothing queues. */
 export interface QueuePolicy {
@@ -20,6 +28,8 @@ export interface QueuePolicy {
 /** Who takes a call's permits back when its lease is released. */
 export interface CallKeeper {
   release(route: Route, partitions: readonly Partition[]): void
+  /** A place among the open bodies is given back, apart from permits (REL-3). */
+  closeBody(place: DeliveryKey): void
 }
 
 /**
@@ -32,7 +42,7 @@ export class Route {
   readonly global: Concurrency
   readonly contract: Concurrency
   readonly method: Concurrency
-  /** Everything the route asks, in judging order: global, contract, method; each concurrency, rate, partitions. */
+  /** Everything the route asks, in judging order: delivery, global, contract, method; each concurrency, rate, partitions. */
   readonly gates: readonly Gate[]
   /** Only concurrency: deciding needs no clock, no key and no loop. */
   readonly isPlain: boolean
@@ -48,18 +58,19 @@ export class Route {
     slots: { readonly global: Concurrency; readonly contract: Concurrency; readonly method: Concurrency },
     gates: readonly Gate[],
     scopes: readonly string[],
-    settings: { readonly holdUntil?: HoldUntil; readonly delivery?: DeliveryConfig },
+    settings: { readonly holdUntil?: HoldUntil | undefined; readonly delivery?: BoundDelivery | undefined },
   ) {
     this.program = program
     this.global = slots.global
     this.contract = slots.contract
     this.method = slots.method
-    this.gates = gates
-    this.isPlain = gates.every((gate) => gate.kind === 'resource' && !gate.resource.timed)
+    const { delivery, holdUntil = 'handler' } = settings
+    this.gates = delivery === undefined ? gates : [{ kind: 'delivery', places: delivery.places }, ...gates]
+    this.isPlain = this.gates.every((gate) => gate.kind === 'resource' && !gate.resource.timed)
     this.hasPools = gates.some((gate) => gate.kind === 'pool')
     this.scopes = scopes
-    this.holdUntil = settings.holdUntil ?? 'handler'
-    this.delivery = settings.delivery
+    this.holdUntil = holdUntil
+    this.delivery = delivery?.config
   }
 
   /** Takes of the slots that no gate stands for: every release gives three back, so every admission takes three. */

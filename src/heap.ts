@@ -32,7 +32,7 @@ export class Heap<T extends HeapItem> {
 
   /** Adds an item that is in no heap, O(log n); O(1) when its key is not below the others. */
   push(item: T): void {
-    assert(item.heapIndex === -1, `push of an item at heap place ${item.heapIndex}`)
+    assert(item.heapIndex === -1, 'push of an item that is in a heap')
     assert(!Number.isNaN(item.key), 'push with a key that is not a number')
     this.#items.push(item)
     this.#rise(item, this.#items.length - 1)

@@ -30,7 +30,7 @@ export class FixedWindow implements Rate {
   }
 
   take(nowMs: number): void {
-    assert(Number.isSafeInteger(nowMs), `take at ${nowMs}, which is not in whole milliseconds`)
+    assert(Number.isSafeInteger(nowMs), 'take at an instant that is not in whole milliseconds')
     const atMs = Math.max(nowMs, this.#newestMs)
     const free = this.#freeAt(atMs)
     assert(free > 0, 'take from a window that is used up')

@@ -15,8 +15,8 @@ const NO_SEGMENTS: number[] = []
  * Always `taken ≤ permitLimit`, `taken` is the sum over the ring, and starts rise. Segments that have left the window
  * are dropped by the next take, so asking changes nothing; between takes they are counted out.
  *
- * Memory: no ring before the first take; then 16 bytes for each segment that was in use at once, rounded up to a power
- * of two, so at most about 32 · min(permitLimit, segmentsPerWindow) bytes. Takes are O(1), amortized.
+ * Memory: no ring before the first take; then it doubles as more segments are in use at once, 16 bytes for each, up to
+ * the min(permitLimit, segmentsPerWindow) of them that there can be. Takes are O(1), amortized.
  */
 export class SlidingWindow implements Rate {
   readonly config: SlidingWindowConfig
@@ -57,7 +57,7 @@ export class SlidingWindow implements Rate {
   }
 
   take(nowMs: number): void {
-    assert(Number.isSafeInteger(nowMs), `take at ${nowMs}, which is not in whole milliseconds`)
+    assert(Number.isSafeInteger(nowMs), 'take at an instant that is not in whole milliseconds')
     const atMs = Math.max(nowMs, this.#newestMs)
     if (this.#count === 0) this.#originMs = atMs
     this.#drop(this.#pairsLeftBy(atMs))
@@ -121,9 +121,10 @@ export class SlidingWindow implements Rate {
     return this.#at(this.#slot(nth) + 1)
   }
 
-  /** Where the nth oldest pair starts; the ring's length is a power of two. */
+  /** Where the nth oldest pair starts in the ring; the one after the newest counts, too. */
   #slot(nth: number): number {
-    return (2 * (this.#head + nth)) & (this.#ring.length - 1)
+    const slot = 2 * (this.#head + nth)
+    return slot < this.#ring.length ? slot : slot - this.#ring.length
   }
 
   #at(slot: number): number {
@@ -133,7 +134,10 @@ export class SlidingWindow implements Rate {
   }
 
   #grow(): void {
-    const ring = new Array<number>(Math.max(2, 2 * this.#ring.length)).fill(0) // exactly as long as asked for
+    const { permitLimit, segmentsPerWindow } = this.config
+    const pairs = Math.min(Math.max(1, 2 * this.#count), permitLimit, segmentsPerWindow)
+    assert(pairs > this.#count, 'more segments in use than a window has')
+    const ring = new Array<number>(2 * pairs).fill(0) // exactly as long as asked for
     for (let nth = 0; nth < this.#count; nth += 1) {
       ring[2 * nth] = this.#startOf(nth)
       ring[2 * nth + 1] = this.#permitsOf(nth)

@@ -33,7 +33,7 @@ export class TokenBucket implements Rate {
   }
 
   take(nowMs: number): void {
-    assert(Number.isSafeInteger(nowMs), `take at ${nowMs}, which is not in whole milliseconds`)
+    assert(Number.isSafeInteger(nowMs), 'take at an instant that is not in whole milliseconds')
     const { replenishmentPeriodMs } = this.config
     const units = this.#unitsAt(nowMs)
     assert(units >= replenishmentPeriodMs, 'take of a token that is not there')

@@ -25,6 +25,11 @@ export interface AdmissionCoreOptions {
   readonly selectors?: { readonly [name: string]: Selector } | undefined
   /** Default: the host's monotonic clock. */
   readonly clock?: Clock | undefined
+  /**
+   * Does every waiter need a timer of its own? True on Cloudflare workerd, where a timer belongs to the request that set
+   * it (RUN-3); elsewhere one timer for all is cheaper. Default false.
+   */
+  readonly ownTimers?: boolean | undefined
   /** Told of every change, for an audit log. What it throws changes nothing and fails nobody (ADX-6). */
   readonly onPublish?: ((event: PublishEvent) => void | Promise<void>) | undefined
 }
@@ -88,7 +93,7 @@ export class AdmissionCore {
     this.#retirement = new Retirement()
     this.#publication = new Publication(this.#lifecycle, this.#kernel, this.#retirement)
     const onLeft = (program: Program): void => this.#left(program)
-    this.#queue = new Queue(this.#timeline, this.#kernel.ledger, this.#totals, onLeft)
+    this.#queue = new Queue(this.#timeline, this.#kernel.ledger, this.#totals, onLeft, options.ownTimers ?? false)
     this.#admission = new Admission(this.#timeline, this.#kernel.ledger, this.#queue, this.#totals, selectors, onLeft)
     this.#draining = new Draining(this.#timeline, this.#lifecycle, () => this.#counts())
     this.#reporter = new Reporter(onPublish, () => ({

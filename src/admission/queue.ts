@@ -1,78 +1,71 @@
 import { Alarm } from '../alarm.ts'
 import { assert } from '../assert.ts'
 import type { Timeline } from '../clock.ts'
-import { Heap } from '../heap.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { Program, Route } from '../program/program.ts'
-import type { Refusal } from '../refusal.ts'
-import { refusal } from '../refusal.ts'
+import type { Program } from '../program/program.ts'
+import { type Refusal, refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
-import { type Arrival, Lane, Line, type Place } from './lane.ts'
+import type { Arrival, Lane, Line, Place } from './lane.ts'
 import { type Lease, PermitLease } from './lease.ts'
+import { Lines } from './lines.ts'
+import { onOwnTimer } from './own-timer.ts'
+import { Passes } from './passes.ts'
 import { Waiter } from './waiter.ts'
 
 /** Starts in one dispatch before the rest waits for a later turn of the event loop (QUE-11). */
 export const MAX_STARTS = 256
-/** After so many passes a permit of each of its scopes is kept for a waiter (ADM-6). */
-export const MAX_PASSES = 64
 
 const ABORTED: Refusal = Object.freeze(refusal('aborted'))
 
 /**
- * The only place where a call waits.
+ * The only place where a call waits: one way in (enqueue), four ways out (dispatch, cancel, expire, stop).
  *
- * Waiters that need the same form a lane; every lane stands in the line of one resource that it lacked when it was
- * last looked at. Who gets room marks its line dirty; dispatch goes through dirty lines, oldest lane first, and grants
- * or moves each lane to the line of another resource that it lacks. So a release looks only at lanes that its room
- * could start, whatever the depth (QUE-7), and the outcome is that of a scan of all waiters in arrival order (ADM-4).
+ * Every waiter stands in a lane, every lane in the line of one resource that it lacks (`lines.ts`). What gets room
+ * marks its line dirty; dispatch goes through dirty lines, oldest lane first, and grants each lane or moves it to the
+ * line of another resource that it lacks. So a release looks only at lanes that its room could start, whatever the
+ * depth (QUE-7), and what comes out is what a scan of all waiters in arrival order would give (ADM-4).
  *
  * Always true between two steps:
  * 1. ledger.calls = waiters in lanes; `resource.waiting` = waiters that need it; `program.queued` likewise.
- * 2. A lane has a waiter; its places bear the arrival number of its first; it stands parked at exactly one of them.
- * 3. A lane parked at a line that is not dirty cannot start: the line's resource has no room for it. While a batch is
- *    pending (`#backlog`), newcomers count everybody who waits for a resource as ahead of them.
- * 4. A timed resource at which lanes are parked is dirty or has a refill; the alarm is set for the earliest of
- *    deadlines and refills, or earlier.
- * 5. At most one waiter is protected: the oldest of those passed too often. Its lines keep one permit back.
+ * 2. A lane parked at a line that is not dirty cannot start: the line's resource has no room for it. While a batch is
+ *    pending (`#backlog`), newcomers count everybody who waits for a resource as ahead of them (QUE-11).
+ * 3. The alarm is set for the earliest deadline or refill, or earlier; while nothing waits no timer runs (QUE-9).
  */
 export class Queue {
   readonly #timeline: Timeline
   readonly #ledger: QueueLedger
   readonly #totals: Totals
   readonly #onLeft: (program: Program) => void
-  readonly #lanes: Map<Route, Map<string, Lane>>
-  readonly #lines: Map<Resource, Line>
-  readonly #deadlines: Heap<Lane>
-  readonly #refills: Heap<Line>
-  readonly #dirty: Heap<Line> // keyed by a lower bound of the arrival that stands first in it
-  readonly #passed: Heap<Waiter>
+  readonly #ownTimers: boolean
+  readonly #lines: Lines
+  readonly #passes: Passes
   readonly #alarm: Alarm
   readonly #continuation: Alarm
-  #protected: Waiter | null
-  #arrivals: number // arrival numbers given out; also the grant counter's clock
-  #grants: number
+  #arrivals: number // arrival numbers given out
   #backlog: boolean
 
-  constructor(timeline: Timeline, ledger: QueueLedger, totals: Totals, onLeft: (program: Program) => void) {
+  /** `ownTimers`: every waiter has a timer of its own instead of one for all (RUN-3). */
+  constructor(
+    timeline: Timeline,
+    ledger: QueueLedger,
+    totals: Totals,
+    onLeft: (program: Program) => void,
+    ownTimers: boolean,
+  ) {
     this.#timeline = timeline
     this.#ledger = ledger
     this.#totals = totals
     this.#onLeft = onLeft
-    this.#lanes = new Map()
-    this.#lines = new Map()
-    this.#deadlines = new Heap()
-    this.#refills = new Heap()
-    this.#dirty = new Heap()
-    this.#passed = new Heap()
+    this.#ownTimers = ownTimers
+    this.#lines = new Lines()
+    this.#passes = new Passes((line) => this.#lines.markDirty(line))
     this.#alarm = new Alarm(timeline, (nowMs) => this.settle(nowMs))
     this.#continuation = new Alarm(timeline, (nowMs) => {
       this.#backlog = false
       this.settle(nowMs)
     })
-    this.#protected = null
     this.#arrivals = 0
-    this.#grants = 0
     this.#backlog = false
   }
 
@@ -80,19 +73,15 @@ export class Queue {
     return this.#ledger.calls === 0
   }
 
-  /** Since when the oldest waiter waits. O(lanes). */
+  /** How long the oldest waiter has waited; 0 when nobody waits. O(lanes). */
   oldestWaitMs(nowMs: number): number {
-    let oldestMs = nowMs
-    for (const lanes of this.#lanes.values()) {
-      for (const lane of lanes.values()) oldestMs = Math.min(oldestMs, lane.first.enqueuedAtMs)
-    }
-    return nowMs - oldestMs
+    return nowMs - this.#lines.oldestMs(nowMs)
   }
 
   /** How many of a resource a newcomer must leave to waiters that are due them (ADM-4, ADM-6). */
   aheadOfNewcomer(resource: Resource): number {
     if (resource.waiting === 0) return 0
-    return this.#backlog ? resource.waiting : (this.#lines.get(resource)?.kept ?? 0)
+    return this.#backlog ? resource.waiting : (this.#lines.of(resource)?.kept ?? 0)
   }
 
   /** The one way in. The caller has checked the bounds; the reservation is returned when the waiter leaves (QUE-1). */
@@ -102,51 +91,50 @@ export class Queue {
     this.#ledger.reserve(bytes)
     this.#totals.queued += 1
     route.program.queued += 1
-    const lane = this.#laneFor(arrival, nowMs)
+    const lane = this.#lines.laneFor(arrival, nowMs, (resource) => this.aheadOfNewcomer(resource))
     for (const { line } of lane.places) {
       line.resource.waiting += 1
       if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#arrivals
     }
-    return new Promise((settle) => {
-      const deadlineAtMs = nowMs + policy.maxQueueDelayMs
-      const waiter = new Waiter(lane, this.#arrivals, bytes, nowMs, deadlineAtMs, settle)
-      lane.waiters.append(waiter)
-      if (lane.waiters.size === 1) this.#stand(lane, nowMs)
-      if (signal !== undefined) {
-        waiter.listen(signal, () => {
-          this.#refuse(waiter, ABORTED)
-          this.settle(this.#timeline.nowMs())
-        })
-      }
-      this.#setAlarm()
-    })
+    const { promise, resolve } = withResolvers<Lease | Refusal>()
+    const waiter = new Waiter(lane, this.#arrivals, bytes, nowMs, nowMs + policy.maxQueueDelayMs, resolve)
+    lane.waiters.append(waiter)
+    if (lane.waiters.size === 1) this.#lines.stand(lane, nowMs)
+    if (signal !== undefined) {
+      waiter.listen(signal, () => {
+        this.#refuse(waiter, ABORTED)
+        this.settle(this.#timeline.nowMs())
+      })
+    }
+    this.#setAlarm()
+    if (!this.#ownTimers) return promise
+    return onOwnTimer(waiter, promise, this.#timeline, (lookMs) => this.settle(lookMs), nowMs)
   }
 
   /** A call was admitted without waiting: whoever it passed remembers (ADM-6). Only while somebody waits. */
   passedBy(resources: Iterable<Resource>, nowMs: number): void {
     const lines: Line[] = []
     for (const resource of resources) {
-      const line = resource.waiting === 0 ? undefined : this.#lines.get(resource)
+      const line = resource.waiting === 0 ? undefined : this.#lines.of(resource)
       if (line !== undefined) lines.push(line)
     }
-    this.#countPasses(lines, Number.POSITIVE_INFINITY, nowMs)
+    this.#handedOut(lines, Number.POSITIVE_INFINITY, nowMs)
     // Another waiter may be protected now, and what was kept for the one before is free.
     if (!this.#backlog) this.#dispatch(nowMs)
   }
 
   /** Room may have come to a resource: a release or a larger limit. {@link settle} hands it out. */
   offer(resource: Resource): void {
-    if (resource.waiting === 0) return
-    const line = this.#lines.get(resource)
-    if (line !== undefined) this.#markDirty(line)
+    const line = resource.waiting === 0 ? undefined : this.#lines.of(resource)
+    if (line !== undefined) this.#lines.markDirty(line)
   }
 
   /** A limit has changed: waiters so far have seen the scope full, or it may have room for them. */
   resized(resource: Resource): void {
-    const line = this.#lines.get(resource)
+    const line = this.#lines.of(resource)
     if (line === undefined) return
     if (resource.msUntilRoom(0, 0) > 0) line.fullAt = this.#arrivals
-    else this.#markDirty(line)
+    else this.#lines.markDirty(line)
   }
 
   /**
@@ -154,20 +142,18 @@ export class Queue {
    * waiter can start, unless a batch is pending.
    */
   settle(nowMs: number): void {
-    for (let lane = this.#deadlines.peek(); lane !== undefined && lane.key <= nowMs; lane = this.#deadlines.peek()) {
+    for (let lane = this.#lines.expired(nowMs); lane !== undefined; lane = this.#lines.expired(nowMs)) {
       this.#refuse(lane.first, lane.parkedAt.line.resource.scope.refuse('queue_timeout'))
     }
-    for (let line = this.#refills.peek(); line !== undefined && line.key <= nowMs; line = this.#refills.peek()) {
-      this.#refills.remove(line)
-      this.#markDirty(line)
-    }
-    if (!this.#backlog) this.#dispatch(nowMs)
+    this.#lines.refill(nowMs)
+    if (!this.#backlog || this.#ownTimers) this.#dispatch(nowMs)
     this.#setAlarm()
   }
 
   /** Every waiter leaves with this answer (stop). */
   refuseAll(answer: Refusal): void {
-    for (let lane = this.#deadlines.peek(); lane !== undefined; lane = this.#deadlines.peek()) {
+    const everMs = Number.POSITIVE_INFINITY
+    for (let lane = this.#lines.expired(everMs); lane !== undefined; lane = this.#lines.expired(everMs)) {
       this.#refuse(lane.first, answer)
     }
     this.#setAlarm()
@@ -176,28 +162,27 @@ export class Queue {
   /** Grants oldest first, up to a batch; then the rest goes on in a later turn, and newcomers stay behind (QUE-11). */
   #dispatch(nowMs: number): void {
     let started = 0
-    for (let line = this.#dirty.peek(); line !== undefined; line = this.#dirty.peek()) {
+    this.#backlog = false
+    for (let line = this.#lines.oldestDirty; line !== undefined; line = this.#lines.oldestDirty) {
       const place = this.#nextAt(line, nowMs)
       if (place === undefined) {
-        this.#clean(line, nowMs)
+        this.#lines.clean(line, nowMs, this.#aheadAt(line))
         continue
       }
-      if (place.key > line.key) {
-        this.#dirty.rekey(line, place.key)
-        if (this.#dirty.peek() !== line) continue
-      }
+      if (this.#lines.isBehind(line, place)) continue
       const { lane } = place
-      const lacking = lane.lacking(nowMs, (other) => (lane.first === this.#protected ? 0 : other.kept))
+      const lacking = lane.lacking(nowMs, (other) => this.#passes.aheadOf(lane.first, other))
       if (lacking !== undefined) {
         const { resource } = lacking.line
         // If everybody needs what is lacking, nobody can start; the lines stay dirty until that has room.
         const blocksAll = resource.waiting === this.#ledger.calls && resource.msUntilRoom(nowMs, 0) > 0
         if (blocksAll && !resource.timed) return
-        this.#park(lane, lacking, nowMs)
+        this.#lines.park(lane, lacking, nowMs, this.#aheadAt(lacking.line))
         continue
       }
       if (started === MAX_STARTS) {
         this.#backlog = true
+        if (this.#ownTimers) this.#continuation.clear()
         this.#continuation.setBy(nowMs)
         return
       }
@@ -211,8 +196,13 @@ export class Queue {
     const { resource, kept, parked } = line
     if (resource.msUntilRoom(nowMs, kept) === 0) return parked.peek()
     if (kept === 0 || resource.msUntilRoom(nowMs, 0) > 0) return undefined
-    const place = this.#protected?.lane.parkedAt
+    const place = this.#passes.protected?.lane.parkedAt
     return place?.line === line ? place : undefined
+  }
+
+  /** How many of a line's permits are kept back from whoever could be next in it. */
+  #aheadAt(line: Line): number {
+    return this.#passes.protected?.lane.parkedAt.line === line ? 0 : line.kept
   }
 
   #grant(lane: Lane, nowMs: number): void {
@@ -221,8 +211,8 @@ export class Queue {
     for (const { line } of places) line.resource.take(nowMs)
     route.takeUnlimited()
     for (const partition of partitions) partition.pool.stamp(partition, nowMs)
-    const lines = places.map((place) => place.line)
-    this.#countPasses(lines, waiter.key, nowMs)
+    const lines = places.map(({ line }) => line)
+    this.#handedOut(lines, waiter.key, nowMs)
     route.program.active += 1
     this.#totals.admitted += 1
     this.#unlink(waiter)
@@ -249,176 +239,30 @@ export class Queue {
     this.#ledger.unreserve(waiter.bytes)
     lane.route.program.queued -= 1
     for (const { line } of lane.places) line.resource.waiting -= 1
-    if (waiter.heapIndex !== -1) {
-      this.#passed.remove(waiter)
-      this.#protectOldest()
-    }
-    if (wasFirst) this.#advance(lane)
+    this.#passes.left(waiter)
+    if (wasFirst) this.#lines.advance(lane)
   }
 
-  /** The first waiter of a lane has left: the next takes its places, or the lane goes. */
-  #advance(lane: Lane): void {
-    const { first } = lane.waiters
-    for (const place of lane.places) {
-      const heap = place === lane.parkedAt ? place.line.parked : place.line.strangers
-      if (first === null) {
-        if (place.heapIndex !== -1) heap.remove(place)
-        this.#leaveLine(place.line)
-      } else if (place.heapIndex === -1) {
-        place.key = first.key
-        heap.push(place)
-      } else heap.rekey(place, first.key)
-    }
-    if (first !== null) {
-      this.#deadlines.rekey(lane, first.deadlineAtMs)
-      return
-    }
-    this.#deadlines.remove(lane)
-    const lanes = this.#lanes.get(lane.route)
-    lanes?.delete(lane.id)
-    if (lanes?.size === 0) this.#lanes.delete(lane.route)
-  }
-
-  #laneFor(arrival: Arrival, nowMs: number): Lane {
-    const { route, resources } = arrival
-    const id = laneId(arrival)
-    const lanes = this.#lanes.get(route) ?? new Map<string, Lane>()
-    if (lanes.size === 0) this.#lanes.set(route, lanes)
-    const present = lanes.get(id)
-    if (present !== undefined) return present
-    const lines = resources.map((resource) => this.#lineOf(resource))
-    const lane = new Lane(arrival, id, lines, nowMs, (line) => this.aheadOfNewcomer(line.resource))
-    lanes.set(id, lane)
-    return lane
-  }
-
-  /** A new lane takes its places. */
-  #stand(lane: Lane, nowMs: number): void {
-    const { first, parkedAt } = lane
-    lane.key = first.deadlineAtMs
-    this.#deadlines.push(lane)
-    for (const place of lane.places) {
-      place.key = first.key
-      place.line.lanes += 1
-      if (place === parkedAt) place.line.parked.push(place)
-      else place.line.strangers.push(place)
-    }
-    // What it lacks may only be kept back for others; then it has to be looked at when they have started.
-    if (parkedAt.line.resource.msUntilRoom(nowMs, 0) === 0) this.#markDirty(parkedAt.line)
-    else this.#setRefill(parkedAt.line, nowMs)
-  }
-
-  /** Moves a lane to the line of another resource that it lacks. */
-  #park(lane: Lane, place: Place, nowMs: number): void {
-    const before = lane.parkedAt
-    assert(before !== place, 'a lane is moved to where it stands')
-    before.line.parked.remove(before)
-    if (place.heapIndex !== -1) place.line.strangers.remove(place)
-    lane.parkedAt = place
-    place.line.parked.push(place)
-    // A waiter that was passed too often is not counted again, so it is nobody's stranger.
-    if (lane.first.heapIndex === -1) before.line.strangers.push(before)
-    if (place.line.dirty) this.#markDirty(place.line)
-    else this.#setRefill(place.line, nowMs)
-  }
-
-  #lineOf(resource: Resource): Line {
-    const present = this.#lines.get(resource)
-    if (present !== undefined) return present
-    const line = new Line(resource)
-    this.#lines.set(resource, line)
-    return line
-  }
-
-  #leaveLine(line: Line): void {
-    line.lanes -= 1
-    if (line.lanes > 0) return
-    if (line.heapIndex !== -1) (line.dirty ? this.#dirty : this.#refills).remove(line)
-    this.#lines.delete(line.resource)
-  }
-
-  #markDirty(line: Line): void {
-    const first = line.parked.peek()
-    if (first === undefined) return
-    if (line.dirty) {
-      if (first.key < line.key) this.#dirty.rekey(line, first.key)
-      return
-    }
-    if (line.heapIndex !== -1) this.#refills.remove(line)
-    line.dirty = true
-    line.key = first.key
-    this.#dirty.push(line)
-  }
-
-  #clean(line: Line, nowMs: number): void {
-    this.#dirty.remove(line)
-    line.dirty = false
-    this.#setRefill(line, nowMs)
-  }
-
-  #setRefill(line: Line, nowMs: number): void {
-    if (!line.resource.timed || line.parked.size === 0) return
-    const isForProtected = this.#protected?.lane.parkedAt.line === line
-    const atMs = nowMs + Math.max(1, line.resource.msUntilRoom(nowMs, isForProtected ? 0 : line.kept))
-    if (line.heapIndex !== -1) this.#refills.rekey(line, atMs)
-    else {
-      line.key = atMs
-      this.#refills.push(line)
-    }
-  }
-
-  /**
-   * Room of these lines went to the call of arrival `key`. A pass counts for each older waiter that has lacked one of
-   * them and stands elsewhere, because it still lacks another (ADM-6). A waiter is visited at most 64 times.
-   */
-  #countPasses(lines: readonly Line[], key: number, nowMs: number): void {
-    this.#grants += 1
-    const passedTooOften: Waiter[] = []
-    for (const line of lines) {
-      if (line.strangers.size > 0) {
-        line.strangers.forEachUpTo(Math.min(key - 1, line.fullAt), ({ lane }) => {
-          const { first } = lane
-          if (first.passedBy === this.#grants || (this.#backlog && lane.parkedAt.line.dirty)) return
-          first.passedBy = this.#grants
-          first.passes += 1
-          if (first.passes === MAX_PASSES) passedTooOften.push(first)
-        })
-      }
-      if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#arrivals
-    }
-    for (const waiter of passedTooOften) {
-      for (const place of waiter.lane.places) {
-        if (place !== waiter.lane.parkedAt) place.line.strangers.remove(place)
-      }
-      this.#passed.push(waiter)
-    }
-    if (passedTooOften.length > 0) this.#protectOldest()
-  }
-
-  #protectOldest(): void {
-    const oldest = this.#passed.peek() ?? null
-    if (oldest === this.#protected) return
-    for (const { line } of this.#protected?.lane.places ?? []) {
-      line.kept = 0
-      this.#markDirty(line)
-    }
-    this.#protected = oldest
-    for (const { line } of oldest?.lane.places ?? []) line.kept = 1
+  /** Room of these lines went to the call of arrival `key`: who was passed, and who has now seen them full? */
+  #handedOut(lines: readonly Line[], key: number, nowMs: number): void {
+    this.#passes.count(lines, key, (line) => this.#backlog && line.dirty)
+    for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#arrivals
   }
 
   #setAlarm(): void {
-    const nextMs = Math.min(this.#deadlines.peek()?.key ?? Infinity, this.#refills.peek()?.key ?? Infinity)
-    if (nextMs === Infinity) {
+    if (this.#ledger.calls === 0) {
       this.#alarm.clear()
       this.#continuation.clear()
       this.#backlog = false
-    } else this.#alarm.setBy(nextMs)
+    } else if (!this.#ownTimers) this.#alarm.setBy(this.#lines.nextMs)
   }
 }
 
-/** The keys of a lane; keys may contain anything, so their lengths go with them. */
-function laneId({ partitions, place }: Arrival): string {
-  if (partitions.length === 0 && place === null) return ''
-  const keys = partitions.map(({ id, pool }) => `${pool.scope.name}:${id.length}:${id}`)
-  return [...keys, place === null ? '' : place.id].join()
+function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let settle: ((value: T) => void) | undefined
+  const promise = new Promise<T>((resolve) => {
+    settle = resolve
+  })
+  assert(settle !== undefined, 'a promise runs its executor at once')
+  return { promise, resolve: settle }
 }

@@ -47,6 +47,16 @@ export class Waiter extends ListItem<Waiter> implements HeapItem {
     this.#stopListening = null
   }
 
+  /** Has it not been answered yet? */
+  get isWaiting(): boolean {
+    return this.list !== null
+  }
+
+  /** Is a permit of each of its resources kept for it, now or once it is the oldest such waiter (ADM-6)? */
+  get isPassedTooOften(): boolean {
+    return this.heapIndex !== -1
+  }
+
   /** Calls `cancel` when the signal aborts before the waiter has its answer; later aborts are ignored (RUN-2). */
   listen(signal: AbortSignal, cancel: () => void): void {
     signal.addEventListener('abort', cancel, { once: true })

@@ -23,7 +23,7 @@ export class QueueLedger {
 
   /** One call and its bytes; the caller owes exactly one {@link unreserve} of as many. */
   reserve(bytes: number): void {
-    assert(Number.isSafeInteger(bytes) && bytes >= 0, `${bytes} bytes are reserved`)
+    assert(Number.isSafeInteger(bytes) && bytes >= 0, 'the bytes reserved are not a count')
     this.#calls += 1
     this.#bytes += bytes
   }

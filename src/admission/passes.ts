@@ -1,0 +1,81 @@
+import { Heap } from '../heap.ts'
+import type { Line } from './lane.ts'
+import type { Waiter } from './waiter.ts'
+
+/** After so many passes a permit of each of its scopes is kept for a waiter (ADM-6). */
+export const MAX_PASSES = 64
+
+/**
+ * No waiter starves (ADM-6): counts how often room that a waiter lacked went to a newer call while it still lacked
+ * another, and keeps a permit of each of its resources for the oldest of those passed too often.
+ *
+ * At most one waiter is protected, `line.kept` is 1 at exactly its lines, and a waiter passed too often is nobody's
+ * stranger any more, so each is visited at most 64 times.
+ */
+export class Passes {
+  readonly #tooOften: Heap<Waiter>
+  readonly #unkept: (line: Line) => void
+  #protected: Waiter | null
+  #grants: number
+
+  /** `unkept` is told of lines whose kept permit is free for others again. */
+  constructor(unkept: (line: Line) => void) {
+    this.#tooOften = new Heap()
+    this.#unkept = unkept
+    this.#protected = null
+    this.#grants = 0
+  }
+
+  get protected(): Waiter | null {
+    return this.#protected
+  }
+
+  /** How many permits of a line this waiter must leave to others. */
+  aheadOf(waiter: Waiter, line: Line): number {
+    return waiter === this.#protected ? 0 : line.kept
+  }
+
+  /**
+   * Room of these lines went to the call of arrival `key` (Infinity: one that did not wait). Passed are the older
+   * waiters that have lacked one of them and stand elsewhere, but for those that `isPending` says are only not yet
+   * looked at.
+   */
+  count(lines: readonly Line[], key: number, isPending: (line: Line) => boolean): void {
+    this.#grants += 1
+    const tooOften: Waiter[] = []
+    for (const { strangers, fullAt } of lines) {
+      if (strangers.size === 0) continue
+      strangers.forEachUpTo(Math.min(key - 1, fullAt), ({ lane }) => {
+        const { first } = lane
+        if (first.passedBy === this.#grants || isPending(lane.parkedAt.line)) return
+        first.passedBy = this.#grants
+        first.passes += 1
+        if (first.passes === MAX_PASSES) tooOften.push(first)
+      })
+    }
+    for (const waiter of tooOften) {
+      for (const place of waiter.lane.places) {
+        if (place !== waiter.lane.parkedAt) place.line.strangers.remove(place)
+      }
+      this.#tooOften.push(waiter)
+    }
+    if (tooOften.length > 0) this.#protectOldest()
+  }
+
+  /** A waiter has left the queue, its lane still stands. */
+  left(waiter: Waiter): void {
+    if (!waiter.isPassedTooOften) return
+    this.#tooOften.remove(waiter)
+    this.#protectOldest()
+  }
+
+  #protectOldest(): void {
+    const oldest = this.#tooOften.peek() ?? null
+    const before = this.#protected
+    if (oldest === before) return
+    this.#protected = oldest
+    for (const { line } of before?.lane.places ?? []) line.kept = 0
+    for (const { line } of oldest?.lane.places ?? []) line.kept = 1
+    for (const { line } of before?.lane.places ?? []) this.#unkept(line)
+  }
+}

@@ -138,9 +138,13 @@ export class Admission implements CallKeeper {
       }
       if (needs.lacking !== undefined && policy === null) return this.#refuse(this.#lacks(needs.lacking, nowMs))
     }
-    if (needs.lacking === undefined) return this.#take(route, needs, nowMs)
-    if (policy === null) return this.#refuse(this.#lacks(needs.lacking, nowMs))
-    return this.#enqueue(route, policy, call, needs, needs.lacking, nowMs)
+    const { lacking } = needs
+    if (policy === null) {
+      return lacking === undefined ? this.#take(route, needs, nowMs) : this.#refuse(this.#lacks(lacking, nowMs))
+    }
+    const behind = lacking ?? this.#queue.inBacklog(needs.resources)
+    if (behind === undefined) return this.#take(route, needs, nowMs)
+    return this.#enqueue(route, policy, call, needs, behind, nowMs)
   }
 
   #need(needs: Needs, resource: Resource, nowMs: number): void {
@@ -165,18 +169,21 @@ export class Admission implements CallKeeper {
   /** Order of reasons: one-way, rate, calls, bytes (ADM-10); the signal is touched last, when the call queues (RUN-2). */
   #enqueue(route: Route, policy: QueuePolicy, call: Call, needs: Needs, lacking: Resource, nowMs: number): Answer {
     const { scope } = lacking
-    if (!policy.queueOneWayCalls && call.oneWay === true) return this.#refuse(scope.refuse('one_way'))
+    const turnAway = (answer: Refusal): Answer =>
+      // Only its turn is lacking: there is room for everybody who waits and for this call, too (QUE-11).
+      needs.lacking === undefined ? this.#take(route, needs, nowMs) : this.#refuse(answer)
+    if (!policy.queueOneWayCalls && call.oneWay === true) return turnAway(scope.refuse('one_way'))
     for (const resource of needs.resources) {
       if (!resource.timed) continue
       // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
       const waitMs = resource.msUntilRoom(nowMs, resource.waiting)
       if (waitMs >= policy.maxQueueDelayMs) return this.#refuse(refusal(resource.reason, resource.scope.name, waitMs))
     }
-    if (this.#ledger.calls >= policy.maxQueuedCalls) return this.#refuse(scope.refuse('queue_calls'))
+    if (this.#ledger.calls >= policy.maxQueuedCalls) return turnAway(scope.refuse('queue_calls'))
     const declared = call.bytes ?? 0
     const bytes = declared === 'unknown' ? policy.unknownBodyBytes : declared
     if (bytes > 0 && this.#ledger.bytes + bytes > policy.maxQueuedBytes) {
-      return this.#refuse(scope.refuse('queue_bytes'))
+      return turnAway(scope.refuse('queue_bytes'))
     }
     const signal = typeof call.signal === 'function' ? call.signal() : call.signal
     if (signal?.aborted === true) return this.#refuse(ABORTED)

@@ -34,6 +34,13 @@ export class Lane implements HeapItem {
   readonly places: readonly Place[]
   /** The place whose line it stands in: a resource that lacked room when last asked. */
   parkedAt: Place
+  /** Its oldest waiter that has not been passed too often; those before it have (ADM-6). Null: all have. */
+  passable: Waiter | null
+  /** Passes, each as the newest arrival it counts for: ascending, only the highest that matter (`passes.ts`). */
+  readonly passes: number[]
+  /** The grant that passed it last, and for which arrivals. */
+  passedBy: number
+  passedUpTo: number
   /** Deadline of the first waiter. */
   key: number
   heapIndex: number // in the queue's heap of deadlines
@@ -45,7 +52,11 @@ export class Lane implements HeapItem {
     this.place = arrival.place
     this.waiters = new List()
     this.places = lines.map((line) => new Place(this, line))
-    this.parkedAt = this.#lacking(nowMs, ahead)
+    this.parkedAt = this.lacking(nowMs, ahead) ?? this.#last
+    this.passable = null
+    this.passes = []
+    this.passedBy = 0
+    this.passedUpTo = 0
     this.key = nowMs
     this.heapIndex = -1
   }
@@ -63,19 +74,35 @@ export class Lane implements HeapItem {
     return this.places.findLast((place) => place.line.resource.msUntilRoom(nowMs, ahead(place.line)) > 0)
   }
 
-  #lacking(nowMs: number, ahead: (line: Line) => number): Place {
-    const place = this.lacking(nowMs, ahead)
-    assert(place !== undefined, 'a call queues although it has room everywhere')
+  /** Moves on to the next waiter that may be passed, which is the one that stands among the strangers of its lines. */
+  setPassable(waiter: Waiter | null): void {
+    this.passable = waiter
+    for (const place of this.places) {
+      if (place === this.parkedAt) continue
+      const { strangers } = place.line
+      if (waiter === null) {
+        if (place.heapIndex !== -1) strangers.remove(place)
+      } else if (place.heapIndex === -1) {
+        place.key = waiter.key
+        strangers.push(place)
+      } else strangers.rekey(place, waiter.key)
+    }
+  }
+
+  /** Where a lane stands that has room everywhere and lacks only its turn (QUE-11). */
+  get #last(): Place {
+    const place = this.places.at(-1)
+    assert(place !== undefined, 'a call queues that needs nothing')
     return place
   }
 }
 
-/** A lane at one of its resources. Its key is the arrival of the lane's first waiter. */
+/** A lane at one of its resources. Its key is the arrival of the lane's first waiter or, among strangers, of `passable`. */
 export class Place implements HeapItem {
   readonly lane: Lane
   readonly line: Line
   key: number
-  heapIndex: number // in `line.parked` or `line.strangers`, or in neither while its first waiter has been passed too often
+  heapIndex: number // in `line.parked` or `line.strangers`, or in neither while all its waiters have been passed too often
 
   constructor(lane: Lane, line: Line) {
     this.lane = lane

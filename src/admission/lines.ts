@@ -9,9 +9,9 @@ import { type Arrival, Lane, Line, type Place } from './lane.ts'
  * line). No decision is taken here; `queue.ts` decides, this keeps the places right.
  *
  * Always true between two steps:
- * 1. A lane has a waiter, and its places bear the arrival number of its first.
- * 2. It stands `parked` at exactly one place, and among the `strangers` of its other lines, unless its first waiter has
- *    been passed too often (`passes.ts`).
+ * 1. A lane has a waiter. It stands `parked` at exactly one place, with the arrival number of its first waiter.
+ * 2. It stands among the `strangers` of its other lines with that of its oldest waiter that has not been passed too
+ *    often (`passes.ts`), or not at all if there is none.
  * 3. A line exists while a lane needs its resource. It is dirty, or has a refill, or (no lane being parked in it, or its
  *    room coming with an event only) neither.
  */
@@ -113,13 +113,11 @@ export class Lines {
     const { first, parkedAt } = lane
     lane.key = first.deadlineAtMs
     this.#deadlines.push(lane)
-    for (const place of lane.places) {
-      place.key = first.key
-      place.line.lanes += 1
-      if (place === parkedAt) place.line.parked.push(place)
-      else place.line.strangers.push(place)
-    }
-    // What it lacks may only be kept back for others; then it has to be looked at when they have started.
+    for (const { line } of lane.places) line.lanes += 1
+    parkedAt.key = first.key
+    parkedAt.line.parked.push(parkedAt)
+    lane.setPassable(first)
+    // What it lacks may only be kept back for others, or its turn; then it is looked at when they have started.
     if (parkedAt.line.resource.msUntilRoom(nowMs, 0) === 0) this.markDirty(parkedAt.line)
     else this.#setRefill(parkedAt.line, nowMs, 0)
   }
@@ -131,29 +129,24 @@ export class Lines {
     before.line.parked.remove(before)
     if (place.heapIndex !== -1) place.line.strangers.remove(place)
     lane.parkedAt = place
+    place.key = lane.first.key
     place.line.parked.push(place)
-    if (!lane.first.isPassedTooOften) before.line.strangers.push(before)
+    lane.setPassable(lane.passable)
     if (place.line.dirty) this.markDirty(place.line)
     else this.#setRefill(place.line, nowMs, ahead)
   }
 
   /** The first waiter of a lane has left: the next takes its places, or the lane goes. */
   advance(lane: Lane): void {
-    const { first } = lane.waiters
-    for (const place of lane.places) {
-      const heap = place === lane.parkedAt ? place.line.parked : place.line.strangers
-      if (first === null) {
-        if (place.heapIndex !== -1) heap.remove(place)
-        this.#leave(place.line)
-      } else if (place.heapIndex === -1) {
-        place.key = first.key
-        heap.push(place)
-      } else heap.rekey(place, first.key)
-    }
+    const { parkedAt, waiters } = lane
+    const { first } = waiters
     if (first !== null) {
+      parkedAt.line.parked.rekey(parkedAt, first.key)
       this.#deadlines.rekey(lane, first.deadlineAtMs)
       return
     }
+    parkedAt.line.parked.remove(parkedAt)
+    for (const { line } of lane.places) this.#leave(line)
     this.#deadlines.remove(lane)
     const lanes = this.#lanes.get(lane.route)
     lanes?.delete(lane.id)

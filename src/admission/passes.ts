@@ -1,5 +1,5 @@
 import { Heap } from '../heap.ts'
-import type { Line } from './lane.ts'
+import type { Lane, Line } from './lane.ts'
 import type { Waiter } from './waiter.ts'
 
 /** After so many passes a permit of each of its scopes is kept for a waiter (ADM-6). */
@@ -9,8 +9,8 @@ export const MAX_PASSES = 64
  * No waiter starves (ADM-6): counts how often room that a waiter lacked went to a newer call while it still lacked
  * another, and keeps a permit of each of its resources for the oldest of those passed too often.
  *
- * At most one waiter is protected, `line.kept` is 1 at exactly its lines, and a waiter passed too often is nobody's
- * stranger any more, so each is visited at most 64 times.
+ * At most one waiter is protected, and `line.kept` is 1 at exactly its lines. A pass counts for all older waiters of a
+ * lane, but only the oldest that has not been passed too often is a stranger, so each is visited at most 64 times.
  */
 export class Passes {
   readonly #tooOften: Heap<Waiter>
@@ -42,29 +42,40 @@ export class Passes {
    */
   count(lines: readonly Line[], key: number, isPending: (line: Line) => boolean): void {
     this.#grants += 1
-    const tooOften: Waiter[] = []
+    const passed: Lane[] = []
     for (const { strangers, fullAt } of lines) {
       if (strangers.size === 0) continue
-      strangers.forEachUpTo(Math.min(key - 1, fullAt), ({ lane }) => {
-        const { first } = lane
-        if (first.passedBy === this.#grants || isPending(lane.parkedAt.line)) return
-        first.passedBy = this.#grants
-        first.passes += 1
-        if (first.passes === MAX_PASSES) tooOften.push(first)
+      const upTo = Math.min(key - 1, fullAt)
+      strangers.forEachUpTo(upTo, ({ lane }) => {
+        if (isPending(lane.parkedAt.line)) return
+        if (lane.passedBy !== this.#grants) passed.push(lane)
+        else if (lane.passedUpTo >= upTo) return
+        lane.passedBy = this.#grants
+        lane.passedUpTo = upTo
       })
     }
-    for (const waiter of tooOften) {
-      for (const place of waiter.lane.places) {
-        if (place !== waiter.lane.parkedAt) place.line.strangers.remove(place)
-      }
-      this.#tooOften.push(waiter)
-    }
-    if (tooOften.length > 0) this.#protectOldest()
+    for (const lane of passed) this.#note(lane)
+  }
+
+  /** One pass more for the waiters of a lane up to an arrival. */
+  #note(lane: Lane): void {
+    const { passes, passedUpTo } = lane
+    let index = passes.length
+    while (index > 0 && (passes[index - 1] ?? 0) > passedUpTo) index -= 1
+    passes.splice(index, 0, passedUpTo)
+    if (passes.length > MAX_PASSES) passes.shift()
+    const tooOftenUpTo = passes.length === MAX_PASSES ? (passes[0] ?? 0) : 0
+    const before = lane.passable
+    let waiter = before
+    for (; waiter !== null && waiter.key <= tooOftenUpTo; waiter = waiter.next) this.#tooOften.push(waiter)
+    if (waiter === before) return
+    lane.setPassable(waiter)
+    this.#protectOldest()
   }
 
   /** A waiter has left the queue, its lane still stands. */
   left(waiter: Waiter): void {
-    if (!waiter.isPassedTooOften) return
+    if (waiter.heapIndex === -1) return
     this.#tooOften.remove(waiter)
     this.#protectOldest()
   }

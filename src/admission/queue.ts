@@ -29,7 +29,8 @@ const ABORTED: Refusal = Object.freeze(refusal('aborted'))
  * Always true between two steps:
  * 1. ledger.calls = waiters in lanes; `resource.waiting` = waiters that need it; `program.queued` likewise.
  * 2. A lane parked at a line that is not dirty cannot start: the line's resource has no room for it. While a batch is
- *    pending (`#backlog`), newcomers count everybody who waits for a resource as ahead of them (QUE-11).
+ *    pending (`#backlog`), newcomers who can wait do so behind whoever shares a resource with them, and the others count
+ *    everybody who waits for a resource as ahead of them (QUE-11).
  * 3. The alarm is set for the earliest deadline or refill, or earlier; while nothing waits no timer runs (QUE-9).
  */
 export class Queue {
@@ -84,6 +85,11 @@ export class Queue {
     return this.#backlog ? resource.waiting : (this.#lines.of(resource)?.kept ?? 0)
   }
 
+  /** A resource of a newcomer that waiters of a pending batch may be due first, though there is room for all (QUE-11). */
+  inBacklog(resources: readonly Resource[]): Resource | undefined {
+    return this.#backlog ? resources.find((resource) => resource.waiting > 0) : undefined
+  }
+
   /** The one way in. The caller has checked the bounds; the reservation is returned when the waiter leaves (QUE-1). */
   enqueue(arrival: Arrival, nowMs: number): Promise<Lease | Refusal> {
     const { route, policy, bytes, signal } = arrival
@@ -100,6 +106,7 @@ export class Queue {
     const waiter = new Waiter(lane, this.#arrivals, bytes, nowMs, nowMs + policy.maxQueueDelayMs, resolve)
     lane.waiters.append(waiter)
     if (lane.waiters.size === 1) this.#lines.stand(lane, nowMs)
+    else if (lane.passable === null) lane.setPassable(waiter)
     if (signal !== undefined) {
       waiter.listen(signal, () => {
         this.#refuse(waiter, ABORTED)
@@ -232,7 +239,7 @@ export class Queue {
 
   /** Takes a waiter out, whichever way it leaves, and returns its reservation. */
   #unlink(waiter: Waiter): void {
-    const { lane } = waiter
+    const { lane, next } = waiter
     const wasFirst = lane.waiters.first === waiter
     const wasWaiting = lane.waiters.remove(waiter)
     assert(wasWaiting, 'a waiter leaves the queue twice')
@@ -240,6 +247,7 @@ export class Queue {
     lane.route.program.queued -= 1
     for (const { line } of lane.places) line.resource.waiting -= 1
     this.#passes.left(waiter)
+    if (lane.passable === waiter) lane.setPassable(next)
     if (wasFirst) this.#lines.advance(lane)
   }
 

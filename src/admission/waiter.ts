@@ -17,9 +17,6 @@ export class Waiter extends ListItem<Waiter> implements HeapItem {
   readonly bytes: number // declared bytes reserved
   readonly enqueuedAtMs: number
   readonly deadlineAtMs: number // captured at enqueue; no update moves it (QUE-3)
-  /** How often room that it lacked went to a newer call (ADM-6), and the grant that was counted last. */
-  passes: number
-  passedBy: number
   /** Arrival number: older is less. */
   key: number
   heapIndex: number // in the queue's heap of waiters that were passed too often
@@ -39,8 +36,6 @@ export class Waiter extends ListItem<Waiter> implements HeapItem {
     this.bytes = bytes
     this.enqueuedAtMs = enqueuedAtMs
     this.deadlineAtMs = deadlineAtMs
-    this.passes = 0
-    this.passedBy = 0
     this.key = arrival
     this.heapIndex = -1
     this.#settle = settle
@@ -50,11 +45,6 @@ export class Waiter extends ListItem<Waiter> implements HeapItem {
   /** Has it not been answered yet? */
   get isWaiting(): boolean {
     return this.list !== null
-  }
-
-  /** Is a permit of each of its resources kept for it, now or once it is the oldest such waiter (ADM-6)? */
-  get isPassedTooOften(): boolean {
-    return this.heapIndex !== -1
   }
 
   /** Calls `cancel` when the signal aborts before the waiter has its answer; later aborts are ignored (RUN-2). */

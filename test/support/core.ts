@@ -84,3 +84,57 @@ export function scopeOf(core: AdmissionCore, name: string): { limit: number; act
   if (scope === undefined) throw new Error(`No scope ${name}`)
   return { limit: scope.limit, active: scope.active, waiting: scope.waiting }
 }
+
+/** Calls with names, and the order in which they have started so far. */
+export interface Lineup {
+  readonly started: readonly string[]
+  call(name: string, call?: Call): Held
+}
+
+export function lineup(core: AdmissionCore): Lineup {
+  const started: string[] = []
+  const note = (name: string, answer: Lease | Refusal): void => {
+    if (answer.kind === 'admitted') started.push(name)
+  }
+  return {
+    started,
+    call(name, call = {}) {
+      const answer = core.admit(call)
+      if (answer instanceof Promise) void answer.then((late) => note(name, late))
+      else note(name, answer)
+      return watch(answer)
+    },
+  }
+}
+
+/** A promise that the test settles: the barrier at which a builder waits. */
+export interface Barrier<T> {
+  readonly promise: Promise<T>
+  resolve(value: T): void
+  reject(reason: unknown): void
+}
+
+export function barrier<T = void>(): Barrier<T> {
+  let resolve: (value: T) => void = () => undefined
+  let reject: (reason: unknown) => void = () => undefined
+  const promise = new Promise<T>((accept, refuse) => {
+    resolve = accept
+    reject = refuse
+  })
+  return { promise, resolve, reject }
+}
+
+/** What a promise was rejected with; fails if it was not. */
+export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => expect.unreachable('it should have been rejected'),
+    (error: unknown) => error,
+  )
+}
+
+/** The reason of a call that is refused on the spot. */
+export function reasonOf(core: AdmissionCore, call: Call = {}): string | undefined {
+  const held = watch(core.admit(call))
+  if (held.started) held.release()
+  return held.refusal?.reason
+}

@@ -182,6 +182,10 @@ export class Admission implements CallKeeper {
     if (this.#ledger.calls >= policy.maxQueuedCalls) return turnAway(scope.refuse('queue_calls'))
     const declared = call.bytes ?? 0
     const bytes = declared === 'unknown' ? policy.unknownBodyBytes : declared
+    // Before anything is entered: a caller's mistake must not cost a permit (ADM-7).
+    if (!Number.isSafeInteger(bytes) || bytes < 0) {
+      throw new RangeError(`Cannot queue the call: bytes must be a whole number, 0 or more, got ${bytes}`)
+    }
     if (bytes > 0 && this.#ledger.bytes + bytes > policy.maxQueuedBytes) {
       return turnAway(scope.refuse('queue_bytes'))
     }

@@ -12,7 +12,7 @@ export interface Call {
   readonly method?: string | undefined
   /** Default false. */
   readonly oneWay?: boolean | undefined
-  /** What the call reserves while it waits; default 0. */
+  /** What the call reserves while it waits: a whole number ≥ 0, or `admit` throws a RangeError; default 0. */
   readonly bytes?: DeclaredBytes | undefined
   /**
    * Partition keys by selector name, as a record or a function of the name. When given it wins over the core's

@@ -1,0 +1,128 @@
+import type { Context, MiddlewareHandler, Next } from 'hono'
+import type { Lease } from '../admission/lease.ts'
+import type { AdmissionCore } from '../admission-core.ts'
+import type { RateStatus } from '../program/rate-status.ts'
+import type { Refusal } from '../refusal.ts'
+import { type CallSource, ContextCall } from './call-from-context.ts'
+import { KeepAlive } from './execution-context.ts'
+import type { Destination, Destinations } from './matched-route.ts'
+import { addRateLimitFields, type RateLimitHeaders } from './rate-limit-headers.ts'
+import { refusalResponse } from './refusal-response.ts'
+
+/** How a request was admitted (WEB-5). */
+export interface AdmissionInfo {
+  /** Of the configuration that the request runs under. */
+  readonly generation: number
+  /** How long it was in the queue; 0 when admitted at once. */
+  readonly waitedMs: number
+  /** Names of the scopes that it was measured against, as in the snapshot. */
+  readonly scopes: readonly string[]
+}
+
+/** For `new Hono<{ Variables: AdmissionVariables }>()`. Undefined while disabled, and on admin and health routes. */
+export interface AdmissionVariables {
+  admission: AdmissionInfo | undefined
+}
+
+/** Which scopes a request has, when its matched route is not what counts (WEB-1). */
+export interface RouteIdentity {
+  readonly contract?: string | undefined
+  readonly method?: string | undefined
+}
+
+/** What the middleware works on; one for all the middlewares of an admission. */
+export interface MiddlewareParts {
+  readonly core: AdmissionCore
+  readonly destinations: Destinations
+  readonly calls: CallSource
+  readonly identify: ((c: Context) => RouteIdentity) | undefined
+  readonly onRefuse: OnRefuse | undefined
+  readonly rateLimitHeaders: RateLimitHeaders
+  readonly random: () => number
+}
+
+export type OnRefuse = (c: Context, refusal: Refusal) => Response | undefined | Promise<Response | undefined>
+
+/** Who has taken charge of a request: one admission, or several within one another. */
+interface Charge {
+  readonly core: AdmissionCore
+  readonly within: Charge | undefined
+}
+
+// On the context itself: a WeakSet costs more than the rest of the middleware.
+const CHARGE: unique symbol = Symbol('sluice.charge')
+type Chargeable = Pick<Context, 'finalized'> & { [CHARGE]?: Charge }
+
+/** Makes the middleware: request → call → admit → `next()` → release, before the response is handed on (REL-1). */
+export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{ Variables: AdmissionVariables }> {
+  const { core, destinations, identify } = parts
+  const keepAlive = new KeepAlive()
+  const outermost: Charge = { core, within: undefined }
+
+  /** Takes charge of the request; false when this admission already has it (ADM-8). */
+  const take = (c: Chargeable): boolean => {
+    const taken = c[CHARGE]
+    for (let charge = taken; charge !== undefined; charge = charge.within) {
+      if (charge.core === core) return false
+    }
+    c[CHARGE] = taken === undefined ? outermost : { core, within: taken }
+    return true
+  }
+
+  const serve = async (c: Context, next: Next, destination: Destination): Promise<Response | undefined> => {
+    if (core.state === 'disabled') {
+      // Draining is the one thing that refuses then (DRN-2), once it is more than an announcement.
+      const answer = core.draining ? await core.admit() : undefined
+      if (answer?.kind === 'refused') return await refuse(parts, c, answer, undefined)
+      // No permits, but drain and stop must be able to wait for it (ADM-11).
+      return await run(next, core.track())
+    }
+
+    const { contract, method } = identify === undefined ? destination : identify(c)
+    const call = new ContextCall(c, parts.calls, contract, method)
+    const answered = identify === undefined ? destination.bound.admit(call) : core.admit(call)
+    const answer = answered instanceof Promise ? await answered : answered
+
+    if (answer.kind === 'refused') return await refuse(parts, c, answer, rateStatus(parts, contract, method))
+    c.set('admission', { generation: answer.generation, waitedMs: answer.waitedMs, scopes: answer.scopes })
+    await run(next, answer)
+    const status = rateStatus(parts, contract, method)
+    if (status !== undefined) addRateLimitFields(c, status)
+    return undefined
+  }
+
+  const admission: MiddlewareHandler<{ Variables: AdmissionVariables }> = function admission(c, next) {
+    const destination = destinations.find(c)
+    if (destination.isExempt || !take(c)) return next()
+    const served = serve(c, next, destination)
+    keepAlive.hold(c, served)
+    return served
+  }
+  return admission
+}
+
+/** Runs the rest of the request. The one place where a lease ends, however the handler does (WEB-6). */
+async function run(next: Next, lease: Lease): Promise<undefined> {
+  try {
+    await next()
+  } finally {
+    lease.release()
+  }
+}
+
+function rateStatus(
+  { core, rateLimitHeaders }: MiddlewareParts,
+  contract: string | undefined,
+  method: string | undefined,
+): RateStatus | undefined {
+  return rateLimitHeaders === 'none' ? undefined : core.rateStatus(contract, method)
+}
+
+async function refuse(
+  { onRefuse, random }: MiddlewareParts,
+  c: Context,
+  refusal: Refusal,
+  status: RateStatus | undefined,
+): Promise<Response> {
+  return (await onRefuse?.(c, refusal)) ?? refusalResponse(c, refusal, random, status)
+}

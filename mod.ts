@@ -1,0 +1,67 @@
+/**
+ * Admission control for Hono: each request starts now, waits in a bounded queue, or is refused at once, and an operator
+ * changes every limit while the server runs.
+ *
+ * ```ts
+ * import { Hono } from 'hono'
+ * import { createAdmission } from '@sluice/admission'
+ *
+ * const admission = createAdmission({ config: { global: { concurrency: 100 }, queue: { maxQueuedCalls: 200 } } })
+ * const app = new Hono()
+ * app.route('/admission', admission.admin({ tokens: { write: [process.env.ADMIN_TOKEN ?? ''] } }))
+ * app.route('/', admission.health())
+ * app.use(admission.middleware())
+ * app.get('/', (c) => c.text('Hello'))
+ *
+ * export default app
+ * ```
+ *
+ * @module
+ */
+export type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from './src/admission/call.ts'
+export type { Lease } from './src/admission/lease.ts'
+export type { AdmissionCore, BoundRoute, Candidate, Published } from './src/admission-core.ts'
+export type { Clock } from './src/clock.ts'
+export { configJsonSchema } from './src/config/json-schema.ts'
+export { parseConfig } from './src/config/parse.ts'
+export type {
+  Config,
+  ConfigInput,
+  ContractConfig,
+  ContractInput,
+  DeliveryConfig,
+  DeliveryInput,
+  FixedWindowConfig,
+  HoldUntil,
+  MethodConfig,
+  MethodInput,
+  PartitionConfig,
+  PartitionInput,
+  QueueConfig,
+  QueueInput,
+  RateConfig,
+  ScopeConfig,
+  ScopeInput,
+  SlidingWindowConfig,
+  TokenBucketConfig,
+} from './src/config/types.ts'
+export type { DrainOptions, StopReport } from './src/control/draining.ts'
+export type { State } from './src/control/lifecycle.ts'
+export type { PublicState, PublishEvent, WriteOptions } from './src/control/reporter.ts'
+export type { Snapshot } from './src/control/snapshot.ts'
+export type { ConfigIssue } from './src/errors.ts'
+export {
+  AdmissionConfigError,
+  AdmissionConflictError,
+  AdmissionStateError,
+  UnsupportedTransitionError,
+} from './src/errors.ts'
+export type { AdminIdentity, AdminOptions, AdminRole } from './src/hono/admin-auth.ts'
+export type { ClientAddressOptions } from './src/hono/client-address.ts'
+export { clientAddress } from './src/hono/client-address.ts'
+export type { Admission, AdmissionOptions } from './src/hono/create-admission.ts'
+export { createAdmission } from './src/hono/create-admission.ts'
+export type { AdmissionInfo, AdmissionVariables, RouteIdentity } from './src/hono/middleware.ts'
+export type { RateLimitHeaders } from './src/hono/rate-limit-headers.ts'
+export type { Plan, QueueChange, RouteChange, ScopeChange } from './src/program/plan.ts'
+export type { Refusal, RefusalReason } from './src/refusal.ts'

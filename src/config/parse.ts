@@ -1,0 +1,36 @@
+import type { Config } from './types.ts'
+import { Walk } from './walk.ts'
+
+export interface ParseOptions {
+  /** The names that key selectors are registered under; absent: names are not checked (CFG-2). */
+  readonly selectors?: { has(name: string): boolean }
+}
+
+const PROPERTIES_PER_STEP = 2048 // of about 500 scopes
+
+/**
+ * Reads a candidate into a private, deep-frozen copy with every default filled in, which parses to an equal one again.
+ *
+ * As in JSON, own enumerable properties with string keys count, and `undefined` is as good as absent. Each is read
+ * once. Objects must be plain; one that throws when it is read is an issue. Issues come in document order, where what
+ * concerns an object as a whole, like a missing setting, follows its members. About 1 µs for each scope, all at once.
+ *
+ * @throws {AdmissionConfigError} with every issue (CFG-1).
+ */
+export function parseConfig(candidate: unknown, options: ParseOptions = {}): Config {
+  const steps = parseConfigSteps(candidate, options)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/**
+ * {@link parseConfig} that yields after about every 500 scopes, so that a large candidate need not hold up the event
+ * loop. A candidate that changes between two steps is read partly before and partly after; its copy is valid anyway.
+ */
+export function* parseConfigSteps(candidate: unknown, options: ParseOptions = {}): Generator<void, Config, void> {
+  const walk = new Walk(candidate, options.selectors)
+  while (walk.visit(PROPERTIES_PER_STEP)) yield
+  return walk.result()
+}

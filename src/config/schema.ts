@@ -164,7 +164,7 @@ export const queueSchema: v.GenericSchema<QueueInput, QueueConfig> = v.strictObj
 } satisfies Settings<QueueConfig>)
 
 /**
- * The whole configuration: what is valid, and what it becomes. `parse.ts` walks it, because valibot itself reports
+ * The whole configuration: what is valid, and what it becomes. `walk.ts` follows it, because valibot itself reports
  * only the first unknown key of an object, and loses record keys like `__proto__` (CFG-1, CFG-2).
  */
 export const configSchema: v.GenericSchema<ConfigInput, Config> = v.strictObject({

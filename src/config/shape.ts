@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { assert } from '../assert.ts'
 import { oneOf, selectorNameSchema } from './schema.ts'
 
-/** A valibot schema, taken apart for the walk in `parse.ts`; made once for each schema. */
+/** A valibot schema, taken apart for `walk.ts`; made once for each schema. */
 export type Shape = ValueShape | ObjectShape | RecordShape | VariantShape
 
 /** A scalar: valibot judges it whole. */

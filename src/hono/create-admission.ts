@@ -29,8 +29,11 @@ export interface AdmissionOptions<E extends Env = Env> {
   readonly isOneWay?: (c: Context<E>) => boolean
   /** Makes the response to a refused request; `undefined` stands for the usual one. */
   readonly onRefuse?: (c: Context<E>, refusal: Refusal) => Response | undefined | Promise<Response | undefined>
-  /** Told of every change, draining too, for an audit log. What it throws changes nothing and is dropped (ADX-6). */
-  readonly onPublish?: (event: PublishEvent) => void | Promise<void>
+  /**
+   * Told of every change, draining too, for an audit log. What it throws or rejects with changes nothing and is
+   * dropped (ADX-6).
+   */
+  readonly onPublish?: (event: PublishEvent) => unknown
   /** `RateLimit` fields for the most restrictive rate of the route. Default `none`; they cost a copy of headers. */
   readonly rateLimitHeaders?: RateLimitHeaders
   /** Default: the host's monotonic clock. */
@@ -100,7 +103,7 @@ function coreOptions<E extends Env>(
   return {
     config,
     clock,
-    onPublish,
+    onPublish: onPublish === undefined ? undefined : async (event) => void (await onPublish(event)),
     // The names count; the keys come from each request, and a call that is none has no key. `fromEntries` makes even
     // `__proto__` a property of its own.
     selectors: Object.fromEntries([...selectors.keys()].map((name) => [name, () => undefined])),

@@ -176,7 +176,7 @@ describe('limits by route', () => {
       config: { global: { concurrency: 5 }, contracts: { '/': { concurrency: 0 } } },
       identify: () => ({}),
     })
-    app.get('/', (c) => c.json(c.get('admission' as never)))
+    app.get('/', (c) => c.json(c.var.admission ?? null))
     expect((await jsonOf(await app.request('/'))).scopes).toEqual(['global'])
   })
 

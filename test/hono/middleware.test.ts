@@ -135,7 +135,7 @@ describe('admission of requests', () => {
     const gate = new Gate()
     served.app.get('/', async (c) => {
       await gate.pass()
-      return c.json(c.get('admission' as never))
+      return c.json(c.var.admission ?? null)
     })
     const first = served.app.request('/')
     const second = served.app.request('/')
@@ -293,7 +293,7 @@ describe('key selectors', () => {
     const gate = new Gate()
     served.app.get('/', async (c) => {
       await gate.pass()
-      return c.json(c.get('admission' as never))
+      return c.json(c.var.admission ?? null)
     })
     const get = (tenant?: string): Promise<Response> =>
       Promise.resolve(served.app.request('/', tenant === undefined ? {} : { headers: { 'x-tenant': tenant } }))
@@ -486,7 +486,7 @@ describe('states', () => {
 
   it('DRN-2 draining refuses requests also while disabled; announcing does not, and has no c.var.admission', async () => {
     const { admission, app } = serve()
-    app.get('/', (c) => c.json({ info: c.get('admission' as never) ?? null, active: admission.core.snapshot().active }))
+    app.get('/', (c) => c.json({ info: c.var.admission ?? null, active: admission.core.snapshot().active }))
     admission.core.drain({ announceMs: 1000 })
     expect(await jsonOf(await app.request('/'))).toEqual({ info: null, active: 1 })
     expect(admission.core.snapshot().active).toBe(0)

@@ -1,19 +1,20 @@
 import { type Env, Hono } from 'hono'
 import { expect } from 'vitest'
 import { type Admission, type AdmissionOptions, createAdmission } from '../../src/hono/create-admission.ts'
+import type { AdmissionVariables } from '../../src/hono/middleware.ts'
 import { ManualClock } from '../../src/manual-clock.ts'
 
 export interface Served {
   readonly admission: Admission
   readonly clock: ManualClock
-  readonly app: Hono
+  readonly app: Hono<{ Variables: AdmissionVariables }>
 }
 
 /** An admission on a manual clock, and an app whose every route is below its middleware. */
 export function serve<E extends Env = Env>(options: AdmissionOptions<E> = {}): Served {
   const clock = new ManualClock()
   const admission = createAdmission<E>({ clock, ...options })
-  const app = new Hono()
+  const app = new Hono<{ Variables: AdmissionVariables }>()
   app.use(admission.middleware())
   return { admission, clock, app }
 }

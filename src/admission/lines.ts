@@ -179,9 +179,13 @@ export class Lines {
   }
 }
 
-/** The keys of a lane; keys may contain anything, so their lengths go with them. */
+/** The keys of a lane: names and keys may contain anything, so each comes after its length. */
 function laneId({ partitions, place }: Arrival): string {
   if (partitions.length === 0 && place === null) return ''
-  const keys = partitions.map(({ id, pool }) => `${pool.scope.name}:${id.length}:${id}`)
-  return [...keys, place === null ? '' : place.id].join()
+  const keys = partitions.map(({ id, pool }) => lengthAndText(pool.scope.name) + lengthAndText(id))
+  return `${place === null ? '' : lengthAndText(place.id)}|${keys.join('')}`
+}
+
+function lengthAndText(text: string): string {
+  return `${text.length}:${text}`
 }

@@ -150,7 +150,9 @@ export class Queue {
    */
   settle(nowMs: number): void {
     for (let lane = this.#lines.expired(nowMs); lane !== undefined; lane = this.#lines.expired(nowMs)) {
-      this.#refuse(lane.first, lane.parkedAt.line.resource.scope.refuse('queue_timeout'))
+      // Where it stands may have room by now, with nobody looking because another scope blocks all (ADM-10).
+      const { line } = lane.lacking(nowMs, (each) => this.#passes.aheadOf(lane.first, each)) ?? lane.parkedAt
+      this.#refuse(lane.first, line.resource.scope.refuse('queue_timeout'))
     }
     this.#lines.refill(nowMs)
     if (!this.#backlog || this.#ownTimers) this.#dispatch(nowMs)

@@ -1,0 +1,30 @@
+// The README's first program without its server: what must run wherever the package is installed.
+import { createAdmission } from '@sluice/admission'
+import { AdmissionCore } from '@sluice/admission/core'
+import { ManualClock } from '@sluice/admission/testing'
+import { Hono } from 'hono'
+
+const admission = createAdmission({ config: { global: { concurrency: 1 } } })
+const app = new Hono()
+app.use(admission.middleware())
+app.get('/', (c) => c.text(`running ${admission.core.snapshot().active}`))
+
+const admitted = await app.request('/')
+const body = await admitted.text()
+if (admitted.status !== 200 || body !== 'running 1') throw new Error(`Not admitted: ${admitted.status} ${body}`)
+
+const lease = await admission.core.admit()
+const refused = await app.request('/')
+lease.release()
+const { reason } = await refused.json()
+if (refused.status !== 503 || reason !== 'concurrency') throw new Error(`Not refused: ${refused.status} ${reason}`)
+
+const clock = new ManualClock()
+const core = new AdmissionCore({ clock, config: { global: { concurrency: 1 }, queue: { maxQueuedCalls: 1 } } })
+core.admit()
+const waiting = core.admit()
+clock.advance(1000)
+const late = await waiting
+if (late.reason !== 'queue_timeout') throw new Error(`Not timed out: ${JSON.stringify(late)}`)
+
+console.log('the package works')

@@ -57,11 +57,12 @@ export {
   UnsupportedTransitionError,
 } from './src/errors.ts'
 export type { AdminIdentity, AdminOptions, AdminRole } from './src/hono/admin-auth.ts'
+export type { RouteIdentity } from './src/hono/call-from-context.ts'
 export type { ClientAddressOptions } from './src/hono/client-address.ts'
 export { clientAddress } from './src/hono/client-address.ts'
 export type { Admission, AdmissionOptions } from './src/hono/create-admission.ts'
 export { createAdmission } from './src/hono/create-admission.ts'
-export type { AdmissionInfo, AdmissionVariables, RouteIdentity } from './src/hono/middleware.ts'
+export type { AdmissionInfo, AdmissionVariables } from './src/hono/middleware.ts'
 export type { RateLimitHeaders } from './src/hono/rate-limit-headers.ts'
 export type { Plan, QueueChange, RouteChange, ScopeChange } from './src/program/plan.ts'
 export type { Refusal, RefusalReason } from './src/refusal.ts'

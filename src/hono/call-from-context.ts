@@ -6,6 +6,12 @@ import { prefersAsync } from './prefer.ts'
 /** A key selector: `undefined` leaves the request unpartitioned (PAR-3). */
 export type ContextSelector = (c: Context) => string | undefined
 
+/** Which scopes a request has (WEB-1). */
+export interface RouteIdentity {
+  readonly contract?: string | undefined
+  readonly method?: string | undefined
+}
+
 /** How calls are read off requests; one for all of an admission's calls. */
 export interface CallSource {
   readonly selectors: ReadonlyMap<string, ContextSelector>
@@ -24,7 +30,7 @@ export class ContextCall implements Call {
   readonly #c: Context
   readonly #source: CallSource
 
-  constructor(c: Context, source: CallSource, contract: string | undefined, method: string | undefined) {
+  constructor(c: Context, source: CallSource, { contract, method }: RouteIdentity) {
     this.contract = contract
     this.method = method
     this.#c = c

@@ -7,11 +7,11 @@ import type { PublishEvent } from '../control/reporter.ts'
 import type { Refusal } from '../refusal.ts'
 import type { AdminOptions } from './admin-auth.ts'
 import { adminRoute } from './admin-route.ts'
-import type { ContextSelector } from './call-from-context.ts'
+import type { ContextSelector, RouteIdentity } from './call-from-context.ts'
 import { EntityTags } from './entity-tag.ts'
 import { healthRoutes } from './health-routes.ts'
 import { Destinations } from './matched-route.ts'
-import { type AdmissionVariables, admissionMiddleware, type RouteIdentity } from './middleware.ts'
+import { type AdmissionVariables, admissionMiddleware } from './middleware.ts'
 import type { RateLimitHeaders } from './rate-limit-headers.ts'
 
 /** Options of {@link createAdmission}; `E` is the environment of the app, which types every context here. */

@@ -3,7 +3,7 @@ import type { Lease } from '../admission/lease.ts'
 import type { AdmissionCore } from '../admission-core.ts'
 import type { RateStatus } from '../program/rate-status.ts'
 import type { Refusal } from '../refusal.ts'
-import { type CallSource, ContextCall } from './call-from-context.ts'
+import { type CallSource, ContextCall, type RouteIdentity } from './call-from-context.ts'
 import { KeepAlive } from './execution-context.ts'
 import type { Destination, Destinations } from './matched-route.ts'
 import { addRateLimitFields, type RateLimitHeaders } from './rate-limit-headers.ts'
@@ -22,12 +22,6 @@ export interface AdmissionInfo {
 /** For `new Hono<{ Variables: AdmissionVariables }>()`. Undefined while disabled, and on admin and health routes. */
 export interface AdmissionVariables {
   admission: AdmissionInfo | undefined
-}
-
-/** Which scopes a request has, when its matched route is not what counts (WEB-1). */
-export interface RouteIdentity {
-  readonly contract?: string | undefined
-  readonly method?: string | undefined
 }
 
 /** What the middleware works on; one for all the middlewares of an admission. */
@@ -70,24 +64,30 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
   }
 
   const serve = async (c: Context, next: Next, destination: Destination): Promise<Response | undefined> => {
+    let lease: Lease
+    let identity: RouteIdentity = destination
     if (core.state === 'disabled') {
       // Draining is the one thing that refuses then (DRN-2), once it is more than an announcement.
       const answer = core.draining ? await core.admit() : undefined
-      if (answer?.kind === 'refused') return await refuse(parts, c, answer, undefined)
-      // No permits, but drain and stop must be able to wait for it (ADM-11).
-      return await run(next, core.track())
+      if (answer?.kind === 'refused') return await refuse(parts, c, answer, identity)
+      lease = core.track() // no permits, but drain and stop must be able to wait for it (ADM-11)
+    } else {
+      if (identify !== undefined) identity = identify(c)
+      const call = new ContextCall(c, parts.calls, identity)
+      const answered = identify === undefined ? destination.bound.admit(call) : core.admit(call)
+      const answer = answered instanceof Promise ? await answered : answered
+      if (answer.kind === 'refused') return await refuse(parts, c, answer, identity)
+      lease = answer
+      c.set('admission', { generation: lease.generation, waitedMs: lease.waitedMs, scopes: lease.scopes })
     }
 
-    const { contract, method } = identify === undefined ? destination : identify(c)
-    const call = new ContextCall(c, parts.calls, contract, method)
-    const answered = identify === undefined ? destination.bound.admit(call) : core.admit(call)
-    const answer = answered instanceof Promise ? await answered : answered
-
-    if (answer.kind === 'refused') return await refuse(parts, c, answer, rateStatus(parts, contract, method))
-    c.set('admission', { generation: answer.generation, waitedMs: answer.waitedMs, scopes: answer.scopes })
-    await run(next, answer)
-    const status = rateStatus(parts, contract, method)
-    if (status !== undefined) addRateLimitFields(c, status)
+    // The one place where a lease ends, however the handler does (WEB-6).
+    try {
+      await next()
+    } finally {
+      lease.release()
+    }
+    if (parts.rateLimitHeaders !== 'none') addRateLimitFields(c, rateStatus(parts, identity))
     return undefined
   }
 
@@ -101,28 +101,17 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
   return admission
 }
 
-/** Runs the rest of the request. The one place where a lease ends, however the handler does (WEB-6). */
-async function run(next: Next, lease: Lease): Promise<undefined> {
-  try {
-    await next()
-  } finally {
-    lease.release()
-  }
-}
-
-function rateStatus(
-  { core, rateLimitHeaders }: MiddlewareParts,
-  contract: string | undefined,
-  method: string | undefined,
-): RateStatus | undefined {
-  return rateLimitHeaders === 'none' ? undefined : core.rateStatus(contract, method)
+function rateStatus(parts: MiddlewareParts, { contract, method }: RouteIdentity): RateStatus | undefined {
+  return parts.rateLimitHeaders === 'none' ? undefined : parts.core.rateStatus(contract, method)
 }
 
 async function refuse(
-  { onRefuse, random }: MiddlewareParts,
+  parts: MiddlewareParts,
   c: Context,
   refusal: Refusal,
-  status: RateStatus | undefined,
+  identity: RouteIdentity,
 ): Promise<Response> {
-  return (await onRefuse?.(c, refusal)) ?? refusalResponse(c, refusal, random, status)
+  const { onRefuse, random } = parts
+  const replacement = onRefuse === undefined ? undefined : await onRefuse(c, refusal)
+  return replacement ?? refusalResponse(c, refusal, random, rateStatus(parts, identity))
 }

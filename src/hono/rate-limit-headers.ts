@@ -37,7 +37,8 @@ export function rateLimitFields(
 }
 
 /** Adds the fields to the response that is about to leave, unless the app has set them itself (WEB-4, WEB-6). */
-export function addRateLimitFields(c: Context, status: RateStatus): void {
+export function addRateLimitFields(c: Context, status: RateStatus | undefined): void {
+  if (status === undefined) return
   // A copy of an upgrade is none, and without a response there is nothing to add to: merely asking would make one.
   if (!c.finalized || c.res.status === 101 || c.res.headers.has('ratelimit')) return
   for (const [name, value] of Object.entries(rateLimitFields(status))) {

@@ -1,0 +1,80 @@
+import type { Context } from 'hono'
+import type { GetConnInfo } from 'hono/conninfo'
+import { headersForUpstream, type Incoming } from './forwarded-headers.ts'
+import { problem } from './problem.ts'
+
+/** What of a request is the same for every upstream that it may be sent to. */
+export interface ProxyRequest {
+  readonly raw: Request
+  /** Path and query; starts with `/`. */
+  readonly path: string
+  readonly headers: Headers
+  /** Null when there is none; never read or replaced here (QUE-8). */
+  readonly body: ReadableStream<Uint8Array> | null
+}
+
+/** How a request is seen and changed on its way. */
+export interface ForwardingOptions {
+  /** The runtime's `getConnInfo`; without it the peer's address is unknown to upstreams. */
+  readonly getConnInfo?: GetConnInfo
+  /** Peers whose forwarding headers are kept and extended; default none: they are replaced. */
+  readonly trustedProxies?: boolean | ((peer: string) => boolean)
+  /** Gives the path for the upstream, for a gateway that is mounted below a prefix. Starts with `/`; the query stays. */
+  readonly rewritePath?: (path: string, c: Context) => string
+}
+
+/** Reads the request as it shall be sent on. O(headers). */
+export function proxyRequest(c: Context, options: ForwardingOptions): ProxyRequest {
+  const { raw } = c.req
+  const url = new URL(raw.url)
+  const path = options.rewritePath?.(url.pathname, c) ?? url.pathname
+  const body = raw.headers.get('content-length') === '0' ? null : raw.body
+  const peer = peerOf(c, options.getConnInfo)
+  const incoming: Incoming = {
+    peer,
+    protocol: url.protocol === 'https:' ? 'https' : 'http',
+    host: raw.headers.get('host') ?? url.host,
+    isTrusted: isTrusted(peer, options.trustedProxies ?? false),
+    hasBody: body !== null,
+  }
+  return {
+    raw,
+    // A slash in front, whatever the rewrite gave: appended to a base, it can never reach another host.
+    path: `${path.startsWith('/') ? '' : '/'}${path}${url.search}`,
+    headers: headersForUpstream(raw.headers, incoming),
+    body,
+  }
+}
+
+/** The answer to a request that `fetch` cannot carry, said clearly instead of sending something else; or null. */
+export function unsupported({ method, headers, body }: Request): Response | null {
+  if (/(^|[\s,])websocket($|[\s,/])/i.test(headers.get('upgrade') ?? '')) {
+    const detail = 'This gateway does not pass on WebSocket upgrades.'
+    return problem(501, { title: 'Upgrade not supported', detail, reason: 'upgrade_unsupported' })
+  }
+  if (method === 'TRACE' || method === 'CONNECT') {
+    const detail = `This gateway does not pass on ${method}.`
+    return problem(501, { title: 'Method not supported', detail, reason: 'method_unsupported' })
+  }
+  // The runtime has thrown such a body away; without it a search, say, would find something else.
+  const length = headers.get('content-length')
+  const declaresBody = (length !== null && length !== '0') || headers.has('transfer-encoding')
+  if ((method === 'GET' || method === 'HEAD') && body === null && declaresBody) {
+    const detail = `This gateway does not pass on the body of a ${method}.`
+    return problem(501, { title: 'Request body not supported', detail, reason: 'body_unsupported' })
+  }
+  return null
+}
+
+function peerOf(c: Context, getConnInfo: GetConnInfo | undefined): string | undefined {
+  try {
+    return getConnInfo?.(c).remote.address
+  } catch {
+    return undefined // no connection behind this request, as in a test
+  }
+}
+
+function isTrusted(peer: string | undefined, trusted: boolean | ((peer: string) => boolean)): boolean {
+  if (typeof trusted === 'boolean') return trusted
+  return peer !== undefined && trusted(peer)
+}

@@ -1,10 +1,11 @@
 import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
 import type { PublishEvent } from '../../src/control/reporter.ts'
+import type { ConfigIssue } from '../../src/errors.ts'
 import { type Admission, type AdmissionOptions, createAdmission } from '../../src/hono/create-admission.ts'
 import { MAX_BODY_BYTES } from '../../src/hono/json-body.ts'
 import { ManualClock } from '../../src/manual-clock.ts'
-import { jsonOf } from './support.ts'
+import { jsonOf, untyped } from './support.ts'
 
 const ten = { global: { concurrency: 10 } } as const
 const rate = { algorithm: 'fixed-window', permitLimit: 1, windowMs: 1000 } as const
@@ -184,7 +185,7 @@ describe('PUT /config', () => {
     const response = await operator.write('PUT', '/config', bad, await operator.tag())
     expect(response.status).toBe(422)
     const body = await problem(response)
-    const pointers = (body.issues as { pointer: string; message: string }[]).map((issue) => issue.pointer)
+    const pointers = untyped(body.issues).map((issue: ConfigIssue) => issue.pointer)
     expect(pointers.sort()).toEqual([
       '/contracts/~1a/concurrency',
       '/contracts/~1a/windowMS',
@@ -199,7 +200,7 @@ describe('PUT /config', () => {
     const operator = new Operator({ config: ten })
     const contracts = Object.fromEntries(Array.from({ length: 250 }, (_, i) => [`/${i}`, { concurrency: -1 }]))
     const body = await problem(await operator.write('PUT', '/config', { contracts }, '*'))
-    expect((body.issues as unknown[]).length).toBe(100)
+    expect(body.issues).toHaveLength(100)
     expect(body.total).toBe(250)
     const long = await operator.write('PUT', '/config', { [`secret${'x'.repeat(100_000)}`]: 1 }, '*')
     expect(long.status).toBe(422)

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { createAdmission } from '../../src/hono/create-admission.ts'
 import type { AdmissionVariables } from '../../src/hono/middleware.ts'
 import { ManualClock } from '../../src/manual-clock.ts'
-import { expectQuiet, flush, Gate, jsonOf, serve } from './support.ts'
+import { expectQuiet, flush, Gate, jsonOf, serve, untyped } from './support.ts'
 
 const one = { global: { concurrency: 1 } } as const
 const ok = (c: Context): Response => c.text('ok')
@@ -334,7 +334,7 @@ describe('key selectors', () => {
   it.each([[7], [null], [{}], [Promise.resolve('a')], [true]])(
     'PAR-3 a selector that answers %o fails its request, and its key is not echoed',
     async (key) => {
-      const served = serve({ config: partitioned, selectors: { tenant: () => key as never } })
+      const served = serve({ config: partitioned, selectors: { tenant: () => untyped(key) } })
       served.app.onError((error, c) => c.text(`${error.name}: ${error.message}`, 500))
       served.app.get('/', ok)
       const response = await served.app.request('/')
@@ -533,12 +533,12 @@ describe('onRefuse', () => {
       config: { global: { concurrency: 0 } },
       onRefuse: async (c, refusal) => {
         seen.push(refusal)
-        return c.text('busy', 529 as 503, { 'X-Mine': '1' })
+        return c.text('busy', 507, { 'X-Mine': '1' })
       },
     })
     app.get('/', ok)
     const response = await app.request('/')
-    expect([response.status, await response.text(), response.headers.get('x-mine')]).toEqual([529, 'busy', '1'])
+    expect([response.status, await response.text(), response.headers.get('x-mine')]).toEqual([507, 'busy', '1'])
     expect([response.headers.get('retry-after'), response.headers.get('cache-control')]).toEqual([null, null])
     expect(seen).toEqual([{ kind: 'refused', reason: 'concurrency', scope: 'global' }])
   })

@@ -54,6 +54,11 @@ export function expectQuiet({ admission, clock }: Pick<Served, 'admission' | 'cl
   expect(clock.pending).toBe(0)
 }
 
+/** A value that the types forbid, as plain JavaScript would pass it. */
+export function untyped(value: unknown): ReturnType<typeof JSON.parse> {
+  return value
+}
+
 /** A response's JSON, for tests that then look at a member or two. */
 export async function jsonOf(response: Response): Promise<Record<string, unknown>> {
   return Object.assign(Object.create(null), await response.json())

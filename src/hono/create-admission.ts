@@ -1,10 +1,11 @@
 import type { Context, Env, Hono, MiddlewareHandler } from 'hono'
 import { getRuntimeKey } from 'hono/adapter'
 import { AdmissionCore, type AdmissionCoreOptions } from '../admission-core.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, SystemClock, Timeline } from '../clock.ts'
 import type { ConfigInput } from '../config/types.ts'
 import type { PublishEvent } from '../control/reporter.ts'
 import type { Refusal } from '../refusal.ts'
+import type { Acknowledgement } from './acknowledge.ts'
 import type { AdminOptions } from './admin-auth.ts'
 import { adminRoute } from './admin-route.ts'
 import type { ContextSelector, RouteIdentity } from './call-from-context.ts'
@@ -27,6 +28,15 @@ export interface AdmissionOptions<E extends Env = Env> {
   readonly identify?: (c: Context<E>) => RouteIdentity
   /** Is this request one-way? Asked besides `Prefer: respond-async`, when the request finds no room. */
   readonly isOneWay?: (c: Context<E>) => boolean
+  /**
+   * Are one-way requests that are admitted or queued answered 202 at once, to run in the background (WEB-2)? Their
+   * `holdUntil` and `delivery` do not apply then. Default false: they are answered by their handlers, like others.
+   */
+  readonly acknowledgeOneWay?: boolean
+  /** The body of such a request is read first, up to this many bytes; longer ones get 413. Default 1 MiB. */
+  readonly maxAcknowledgedBodyBytes?: number
+  /** Told of what an acknowledged request threw, or why it was refused while it waited. Default: `console.error`. */
+  readonly onBackgroundError?: (error: unknown, c: Context<E>) => void | Promise<void>
   /** Makes the response to a refused request; `undefined` stands for the usual one. */
   readonly onRefuse?: (c: Context<E>, refusal: Refusal) => Response | undefined | Promise<Response | undefined>
   /**
@@ -87,6 +97,8 @@ export function createAdmission<E extends Env = Env>(options: AdmissionOptions<E
     onRefuse: options.onRefuse,
     rateLimitHeaders: options.rateLimitHeaders ?? 'none',
     random: () => Math.random(),
+    timeline: new Timeline(options.clock ?? new SystemClock()),
+    acknowledgement: acknowledgementOf(options),
   })
   return {
     core,
@@ -94,6 +106,15 @@ export function createAdmission<E extends Env = Env>(options: AdmissionOptions<E
     admin: (adminOptions) => adminRoute({ core, tags, selectors }, adminOptions),
     health: () => healthRoutes(core),
   }
+}
+
+function acknowledgementOf<E extends Env>(options: AdmissionOptions<E>): Acknowledgement | undefined {
+  const { acknowledgeOneWay = false, maxAcknowledgedBodyBytes: maxBodyBytes = 2 ** 20, onBackgroundError } = options
+  if (!Number.isSafeInteger(maxBodyBytes) || maxBodyBytes < 0) {
+    throw new RangeError(`Cannot acknowledge: maxAcknowledgedBodyBytes must be a whole number ≥ 0, got ${maxBodyBytes}`)
+  }
+  if (!acknowledgeOneWay) return undefined
+  return { maxBodyBytes, onError: onBackgroundError ?? ((error) => console.error(error)) }
 }
 
 function coreOptions<E extends Env>(

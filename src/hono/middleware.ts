@@ -1,10 +1,14 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
+import type { Call } from '../admission/call.ts'
 import type { Lease } from '../admission/lease.ts'
 import type { AdmissionCore } from '../admission-core.ts'
+import type { Timeline } from '../clock.ts'
 import type { RateStatus } from '../program/rate-status.ts'
 import type { Refusal } from '../refusal.ts'
+import { type Acknowledgement, acknowledge } from './acknowledge.ts'
 import { type CallSource, ContextCall, type RouteIdentity } from './call-from-context.ts'
 import { KeepAlive } from './execution-context.ts'
+import { holdBody } from './hold-body.ts'
 import type { Destination, Destinations } from './matched-route.ts'
 import { addRateLimitFields, type RateLimitHeaders } from './rate-limit-headers.ts'
 import { refusalResponse } from './refusal-response.ts'
@@ -33,6 +37,9 @@ export interface MiddlewareParts {
   readonly onRefuse: OnRefuse | undefined
   readonly rateLimitHeaders: RateLimitHeaders
   readonly random: () => number
+  readonly timeline: Timeline
+  /** Absent: one-way requests are answered by their handlers, like others. */
+  readonly acknowledgement: Acknowledgement | undefined
 }
 
 export type OnRefuse = (c: Context, refusal: Refusal) => Response | undefined | Promise<Response | undefined>
@@ -49,7 +56,7 @@ type Chargeable = Pick<Context, 'finalized'> & { [CHARGE]?: Charge }
 
 /** Makes the middleware: request → call → admit → `next()` → release, before the response is handed on (REL-1). */
 export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{ Variables: AdmissionVariables }> {
-  const { core, destinations, identify } = parts
+  const { core, destinations, identify, timeline, acknowledgement } = parts
   const keepAlive = new KeepAlive()
   const outermost: Charge = { core, within: undefined }
 
@@ -74,21 +81,43 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
     } else {
       if (identify !== undefined) identity = identify(c)
       const call = new ContextCall(c, parts.calls, identity)
+      if (acknowledgement !== undefined && call.oneWay) return await serveOneWay(c, call, identity, acknowledgement)
       const answered = identify === undefined ? destination.bound.admit(call) : core.admit(call)
       const answer = answered instanceof Promise ? await answered : answered
       if (answer.kind === 'refused') return await refuse(parts, c, answer, identity)
       lease = answer
-      c.set('admission', { generation: lease.generation, waitedMs: lease.waitedMs, scopes: lease.scopes })
+      inform(c, lease)
     }
 
-    // The one place where a lease ends, however the handler does (WEB-6).
+    // The one place where a lease ends, however the handler does (WEB-6), unless the body is to end it.
+    let isHeld = false
     try {
       await next()
+      isHeld = (lease.holdUntil === 'body' || lease.delivery !== undefined) && holdBody(c, lease, timeline)
     } finally {
-      lease.release()
+      if (!isHeld) lease.release()
     }
     if (parts.rateLimitHeaders !== 'none') addRateLimitFields(c, rateStatus(parts, identity))
     return undefined
+  }
+
+  const serveOneWay = async (
+    c: Context,
+    { bytes, keys }: Call,
+    identity: RouteIdentity,
+    how: Acknowledgement,
+  ): Promise<Response> => {
+    // Once it is acknowledged, that its caller goes away means nothing.
+    const waiting = new AbortController()
+    const { contract, method } = identity
+    const answered = core.admit({ contract, method, oneWay: true, bytes, keys, signal: waiting.signal })
+    if (!(answered instanceof Promise) && answered.kind === 'refused') return await refuse(parts, c, answered, identity)
+    const prepare = (background: Context & Chargeable, lease: Lease): void => {
+      for (const [name, value] of Object.entries(c.var)) background.set(name, value)
+      inform(background, lease)
+      take(background)
+    }
+    return await acknowledge(c, answered, waiting, how, prepare, (work) => keepAlive.hold(c, work))
   }
 
   const admission: MiddlewareHandler<{ Variables: AdmissionVariables }> = function admission(c, next) {
@@ -99,6 +128,10 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
     return served
   }
   return admission
+}
+
+function inform(c: Context, { generation, waitedMs, scopes }: Lease): void {
+  c.set('admission', { generation, waitedMs, scopes })
 }
 
 function rateStatus(parts: MiddlewareParts, { contract, method }: RouteIdentity): RateStatus | undefined {

@@ -34,13 +34,13 @@ export interface UpstreamLists {
 /** Everything that is known of the upstreams at this instant. O(upstreams). */
 export function listUpstreams(upstreams: Upstreams): UpstreamLists {
   const nowMs = upstreams.nowMs()
-  const selectable = new Set(upstreams.candidates(nowMs))
+  upstreams.expire(nowMs)
   const healthy: UpstreamView[] = []
   const unhealthy: UpstreamView[] = []
   const draining: UpstreamView[] = []
   const desired: UpstreamInput[] = []
   for (const upstream of upstreams.all()) {
-    const list = upstream.draining !== null ? draining : selectable.has(upstream) ? healthy : unhealthy
+    const list = upstream.draining !== null ? draining : upstream.isSelectable ? healthy : unhealthy
     list.push(viewOf(upstream, nowMs))
     desired.push(inputOf(upstream))
   }

@@ -55,6 +55,8 @@ export interface Upstream {
   readonly activeCount: number
   /** Moves whenever the answer of a probe in flight has become worthless. */
   readonly epoch: number
+  /** Live, not draining, healthy enough (GWY-3); true of a lease that is over until {@link Upstreams.expire} ends it. */
+  readonly isSelectable: boolean
   /** Weight at this instant, ramping up while warm-up lasts; > 0. */
   weightAt(nowMs: number): number
 }
@@ -119,7 +121,6 @@ export class UpstreamState implements Upstream {
     return this.weight * Math.max(LEAST_WARM_SHARE, warmMs / this.warmupMs)
   }
 
-  /** Live, not draining, healthy enough (GWY-3). */
   get isSelectable(): boolean {
     if (this.lease !== 'live') return false
     if (this.draining !== null) return false

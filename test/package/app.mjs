@@ -1,6 +1,7 @@
 // The README's first program without its server: what must run wherever the package is installed.
 import { createAdmission } from '@sluice/admission'
 import { AdmissionCore } from '@sluice/admission/core'
+import { createGateway } from '@sluice/admission/gateway'
 import { ManualClock } from '@sluice/admission/testing'
 import { Hono } from 'hono'
 
@@ -26,5 +27,8 @@ const waiting = core.admit()
 clock.advance(1000)
 const late = await waiting
 if (late.reason !== 'queue_timeout') throw new Error(`Not timed out: ${JSON.stringify(late)}`)
+
+const nobody = await new Hono().all('*', createGateway().proxy()).request('/')
+if (nobody.status !== 503) throw new Error(`Proxied to nobody: ${nobody.status}`)
 
 console.log('the package works')

@@ -28,4 +28,6 @@ try 'Deno' "$root/node_modules/.bin/deno" run --node-modules-dir=manual --no-loc
 try 'TypeScript declarations' "$root/node_modules/.bin/tsc" --noEmit --strict --target es2022 --module nodenext \
   --lib es2023,esnext.disposable,dom,dom.iterable,dom.asynciterable --types '' --exactOptionalPropertyTypes types.ts && echo 'compile'
 try 'publint' "$root/node_modules/.bin/publint" --strict "$root" --pack false
+try 'JSR, without publishing' bash -c "cd '$root' && node_modules/.bin/deno publish --dry-run --allow-dirty > '$project/jsr' 2>&1 \
+  && echo 'no slow types' || { cat '$project/jsr'; false; }"
 exit "$failed"

@@ -19,7 +19,9 @@ export type { AdmissionCoreOptions, BoundRoute, Candidate, Published } from './a
 export { AdmissionCore } from './admission-core.ts'
 export type { Clock } from './clock.ts'
 export { SystemClock } from './clock.ts'
+export type { JsonSchema } from './config/json-schema.ts'
 export { configJsonSchema } from './config/json-schema.ts'
+export type { ParseOptions } from './config/parse.ts'
 export { parseConfig } from './config/parse.ts'
 export type {
   Config,

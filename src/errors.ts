@@ -1,5 +1,5 @@
 /**
- * What an operator can get wrong, one class a kind. Refusals of calls are data and never errors (`admission/refusal.ts`).
+ * What an operator can get wrong, one class a kind. Refusals of calls are data and never errors (`refusal.ts`).
  */
 
 /** One thing that is wrong with a configuration. */

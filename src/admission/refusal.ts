@@ -1,2 +1,0 @@
-export type { Refusal, RefusalReason } from '../refusal.ts'
-export { refusal } from '../refusal.ts'

@@ -51,8 +51,8 @@ export class Timeline {
     return this.#latestMs
   }
 
-  /** As {@link Clock.callAt}. */
+  /** As {@link Clock.callAt}; an instant that has been reached is due at once, also while the clock is behind (RAT-1). */
   callAt(atMs: number, fn: () => void): () => void {
-    return this.#clock.callAt(atMs, fn)
+    return this.#clock.callAt(atMs > this.#latestMs ? atMs : Math.min(atMs, this.#clock.nowMs()), fn)
   }
 }

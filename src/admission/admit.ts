@@ -155,6 +155,7 @@ export class Admission implements CallKeeper {
 
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
   #take(route: Route, { resources, partitions, place }: Needs, nowMs: number): Lease {
+    if (this.#ledger.calls > 0) this.#queue.beforePass(resources, nowMs)
     for (const resource of resources) resource.take(nowMs)
     for (const partition of partitions) partition.pool.enter(partition, nowMs)
     place?.places.enter(place)

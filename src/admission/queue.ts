@@ -118,6 +118,15 @@ export class Queue {
     return onOwnTimer(waiter, promise, this.#timeline, (lookMs) => this.settle(lookMs), nowMs)
   }
 
+  /**
+   * A newcomer is about to take of these. Whoever stands in a line that has room all the same lacks another scope, and
+   * nobody has looked because that one blocks all; each moves there now, or it would not count as passed (ADM-6).
+   */
+  beforePass(resources: readonly Resource[], nowMs: number): void {
+    const isDirty = (resource: Resource): boolean => resource.waiting > 0 && this.#lines.of(resource)?.dirty === true
+    if (!this.#backlog && resources.some(isDirty)) this.#dispatch(nowMs, true)
+  }
+
   /** A call was admitted without waiting: whoever it passed remembers (ADM-6). Only while somebody waits. */
   passedBy(resources: Iterable<Resource>, nowMs: number): void {
     const lines: Line[] = []
@@ -169,7 +178,7 @@ export class Queue {
   }
 
   /** Grants oldest first, up to a batch; then the rest goes on in a later turn, and newcomers stay behind (QUE-11). */
-  #dispatch(nowMs: number): void {
+  #dispatch(nowMs: number, movesAll = false): void {
     let started = 0
     this.#backlog = false
     for (let line = this.#lines.oldestDirty; line !== undefined; line = this.#lines.oldestDirty) {
@@ -185,7 +194,7 @@ export class Queue {
         const { resource } = lacking.line
         // If everybody needs what is lacking, nobody can start; the lines stay dirty until that has room.
         const blocksAll = resource.waiting === this.#ledger.calls && resource.msUntilRoom(nowMs, 0) > 0
-        if (blocksAll && !resource.timed) return
+        if (blocksAll && !resource.timed && !movesAll) return
         this.#lines.park(lane, lacking, nowMs, this.#aheadAt(lacking.line))
         continue
       }

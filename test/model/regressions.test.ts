@@ -51,4 +51,52 @@ describe('what the random programs have found', () => {
     running.release()
     expectQuiet({ core, clock })
   })
+
+  it('QUE-11 RAT-1 the rest of a batch starts in the next turn, also while the clock is behind', async () => {
+    const config = (concurrency: number): ConfigInput => ({
+      queue: { maxQueuedCalls: 1000, maxQueueDelayMs: 60_000 },
+      global: { concurrency },
+    })
+    const { core, clock, hold, flush } = setup(config(0))
+    clock.advance(1000)
+    const calls = Array.from({ length: 300 }, () => hold())
+    clock.set(10)
+    await core.update(config(1000))
+    await flush()
+    expect(calls.filter((call) => call.started)).toHaveLength(256)
+    clock.advance(0)
+    await flush()
+    expect(calls.filter((call) => call.started)).toHaveLength(300)
+    for (const call of calls) call.release()
+    expectQuiet({ core, clock })
+  })
+
+  it('ADM-6 a pass counts although nobody has looked, because what the waiter lacks blocks all who wait', async () => {
+    const both = { contract: '/a', method: 'm', keys: { tenant: 't' } }
+    const [sameMethod, sameTenant] = [{ ...both, keys: {} }, { keys: both.keys }]
+    const config: ConfigInput = {
+      queue: { maxQueuedCalls: 10, maxQueueDelayMs: 60_000 },
+      global: { partitions: { tenant: { concurrency: 1 } } },
+      contracts: { '/a': { methods: { m: { concurrency: 1 } } } },
+    }
+    const { core, clock, hold, flush } = setup(config, { selectors: { tenant: () => undefined } })
+    const blocker = hold(sameTenant)
+    let running = hold(sameMethod)
+    const waiting = hold(both)
+    for (let count = 0; count < 64; count += 1) {
+      running.release()
+      running = hold(sameMethod)
+      expect(running.immediate).toBe(true)
+    }
+    running.release()
+    const heldUp = hold(sameMethod)
+    expect(heldUp.waiting).toBe(true)
+    blocker.release()
+    await flush()
+    expect([waiting.started, heldUp.started]).toEqual([true, false])
+    waiting.release()
+    await flush()
+    heldUp.release()
+    expectQuiet({ core, clock })
+  })
 })

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import { disconnects } from './cases/disconnects.ts'
+import { lanes } from './cases/lanes.ts'
+import { liveUpdates } from './cases/live-updates.ts'
+import { IS_FULL, Lab } from './lab.ts'
+import { buildServers, isInstalled, RUNTIMES, type Server, startServer } from './servers.ts'
+import { Table } from './table.ts'
+
+const CASES = [...lanes, ...disconnects, ...liveUpdates]
+const CASE_TIMEOUT_MS = IS_FULL ? 900_000 : 60_000
+
+const table = new Table()
+const isCi = process.env.CI === 'true'
+
+beforeAll(buildServers, CASE_TIMEOUT_MS)
+afterAll(() => console.log(`\n${table}\n`))
+
+describe.each(RUNTIMES)('%s', (runtime) => {
+  let server: Server | undefined
+
+  /** The server of the case before, unless that has left something behind. */
+  const quietLab = async (): Promise<Lab> => {
+    if (server !== undefined) {
+      const lab = new Lab(server)
+      try {
+        await lab.quiet(2000)
+        return lab
+      } catch {
+        await server.stop()
+      }
+    }
+    server = await startServer(runtime)
+    return new Lab(server)
+  }
+  afterAll(() => server?.stop())
+
+  for (const { name, label, on, run } of CASES) {
+    it(name, { timeout: CASE_TIMEOUT_MS }, async (context) => {
+      if (on?.includes(runtime) === false) {
+        table.set(label, runtime, '-')
+        context.skip(`not on ${runtime}`)
+      }
+      if (!isInstalled(runtime)) {
+        table.set(label, runtime, 'absent')
+        // A machine that decides what lands must have all four; elsewhere the table says what was not looked at.
+        if (isCi) throw new Error(`${runtime} is not installed`)
+        context.skip(`${runtime} is not installed`)
+      }
+      table.set(label, runtime, 'FAILED')
+      const measured = await run(await quietLab())
+      table.set(label, runtime, measured ?? 'ok')
+    })
+  }
+})

@@ -1,0 +1,48 @@
+/** What the handlers have seen, as JSON. */
+export interface Counts {
+  /** In handlers now, and the most there ever were at once. */
+  running: number
+  mostRunning: number
+  started: number
+  finished: number
+  /** Handlers that started while more were running than the limit allows. */
+  violations: number
+  /** Requests whose signal told of an abort. */
+  aborts: number
+  /** Sources of streamed bodies: begun, read to their end, cancelled, and what readers took of them. */
+  sources: number
+  ended: number
+  cancelled: number
+  takenBytes: number
+  /** Errors that reached the application's error handler. */
+  errors: number
+}
+
+/** Counts of one server process, for all of its requests. */
+export class Probe {
+  counts: Counts
+
+  constructor() {
+    this.counts = none()
+  }
+
+  reset(): void {
+    this.counts = { ...none(), running: this.counts.running }
+  }
+}
+
+function none(): Counts {
+  return {
+    running: 0,
+    mostRunning: 0,
+    started: 0,
+    finished: 0,
+    violations: 0,
+    aborts: 0,
+    sources: 0,
+    ended: 0,
+    cancelled: 0,
+    takenBytes: 0,
+    errors: 0,
+  }
+}

@@ -1,0 +1,20 @@
+using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .worker), (name = "signals", worker = .signals)],
+  sockets = [
+    (name = "http", address = "127.0.0.1:0", http = (), service = "main"),
+    (name = "signals", address = "127.0.0.1:0", http = (), service = "signals"),
+  ],
+);
+
+const worker :Workerd.Worker = (
+  modules = [(name = "worker", esModule = embed "../../../build/runtimes/workerd.js")],
+  compatibilityDate = "2026-11-01",
+);
+
+const signals :Workerd.Worker = (
+  modules = [(name = "worker", esModule = embed "../../../build/runtimes/workerd.js")],
+  compatibilityDate = "2026-11-01",
+  compatibilityFlags = ["enable_request_signal"],
+);

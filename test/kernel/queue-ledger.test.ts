@@ -12,7 +12,7 @@ describe('QueueLedger', () => {
 
   it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('refuses to reserve %d bytes', (bytes) => {
     const ledger = new QueueLedger()
-    expect(() => ledger.reserve(bytes)).toThrow('are reserved')
+    expect(() => ledger.reserve(bytes)).toThrow('are not a count')
     expect([ledger.calls, ledger.bytes]).toEqual([0, 0])
   })
 

@@ -81,6 +81,7 @@ export class AdmissionCore {
   readonly #unmetered: Program
   #program: Program | null // the current one, one load away from a call
   #open: OpenLease
+  #slots: number // bindings made by route()
 
   /** @throws {AdmissionConfigError} when `config` is invalid. */
   constructor(options: AdmissionCoreOptions = {}) {
@@ -105,6 +106,7 @@ export class AdmissionCore {
     this.#unmetered = unmeteredProgram(this.#kernel, this.#admission)
     this.#program = null
     this.#open = new OpenLease(0)
+    this.#slots = 0
     if (config !== undefined) this.#enable(config)
   }
 
@@ -146,19 +148,17 @@ export class AdmissionCore {
     return this.#admission.admit(program.route(call.contract, call.method), call)
   }
 
-  /** Binds a (contract, method) once, so that its calls look nothing up until something is published. */
+  /**
+   * Binds a (contract, method), so that its calls look nothing up but once after each publication. For ways that are
+   * known when a program starts, not for each call: every binding takes a slot for good.
+   */
   route(contract?: string, method?: string): BoundRoute {
-    let program: Program | null = null
-    let route: Route | null = null
+    const slot = this.#slots++
     return {
       admit: (call: Call = NO_CALL): Answer => {
-        const current = this.#program
-        if (current === null || this.#lifecycle.closed !== null) return this.#admitUnmetered(call)
-        if (current !== program || route === null) {
-          program = current
-          route = current.route(contract, method)
-        }
-        return this.#admission.admit(route, call)
+        const program = this.#program
+        if (program === null || this.#lifecycle.closed !== null) return this.#admitUnmetered(call)
+        return this.#admission.admit(program.boundRoute(slot, contract, method), call)
       },
     }
   }
@@ -255,7 +255,7 @@ export class AdmissionCore {
   stop(options: { readonly graceMs?: number | undefined } = {}): Promise<StopReport> {
     if (this.state !== 'stopped') {
       this.#reporter.during({}, () => {
-        this.#queue.refuseAll(this.#draining.seal())
+        this.#queue.refuseAll(this.#draining.seal(options.graceMs))
         return { plan: null }
       })
     }

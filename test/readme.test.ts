@@ -87,6 +87,14 @@ describe('README', () => {
     expect(missing).toEqual([])
   })
 
+  it('gives every option of createAdmission', () => {
+    const source = readFileSync(join(ROOT, 'src/hono/create-admission.ts'), 'utf8')
+    const [, body = ''] = /interface AdmissionOptions[^{]*\{\n(.*?)^\}/ms.exec(source) ?? []
+    const options = [...body.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name = '']) => name)
+    expect(options.length).toBeGreaterThan(8)
+    expect(options.filter((name) => !rows.some((row) => new RegExp(`^\\| \`${name}\\b`).test(row)))).toEqual([])
+  })
+
   it('names only files, folders and scripts that exist', () => {
     const named = [...readme.matchAll(/`((?:src|test|examples|\.ci)\/[\w./-]*|mod\.ts)`/g)].map(([, path = '']) => path)
     expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])

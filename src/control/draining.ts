@@ -63,16 +63,15 @@ export class Draining {
     return UNCHANGED
   }
 
-  /** Nothing starts any more. Returns what waiters are refused with. */
-  seal(): Refusal {
+  /** Nothing starts any more. Returns what waiters are refused with. `graceMs` is that of the {@link stop} to follow. */
+  seal(graceMs: number | undefined): Refusal {
+    mustBeGrace(graceMs)
     this.#announced.clear()
     return this.#lifecycle.stop()
   }
 
   stop(graceMs: number | undefined): Promise<StopReport> {
-    if (graceMs !== undefined && !(graceMs >= 0)) {
-      throw new RangeError(`Cannot stop: graceMs must be 0 or more, got ${graceMs}`)
-    }
+    mustBeGrace(graceMs)
     this.#stopped ??= new Promise((resolve) => {
       this.#report = resolve
     })
@@ -104,5 +103,11 @@ export class Draining {
     const { active, queued } = this.#counts()
     this.#report?.({ drained: active === 0 && queued === 0, active, queued })
     this.#report = null
+  }
+}
+
+function mustBeGrace(graceMs: number | undefined): void {
+  if (graceMs !== undefined && !(graceMs >= 0)) {
+    throw new RangeError(`Cannot stop: graceMs must be 0 or more, got ${graceMs}`)
   }
 }

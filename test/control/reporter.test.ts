@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import type { ConfigInput } from '../../src/config/types.ts'
+import type { PublishEvent } from '../../src/control/reporter.ts'
+import { barrier, errorOf, type Setup, setup } from '../support/core.ts'
+
+const limit = (concurrency: number): ConfigInput => ({ global: { concurrency } })
+
+function audited(config?: ConfigInput): Setup & { events: PublishEvent[] } {
+  const events: PublishEvent[] = []
+  return { ...setup(config, { onPublish: (event) => void events.push(event) }), events }
+}
+
+describe('onPublish', () => {
+  it('ADX-5 is told of every change: who, from what, to what, and the plan', async () => {
+    const { core, events } = audited()
+    core.enable(limit(1), { who: 'ann' })
+    await core.update(limit(2), { who: { role: 'write', index: 0 } })
+    core.drain({ who: 'bob' })
+    core.resume({ who: 'bob' })
+    core.disable({ who: 'cid' })
+    expect(events.map(({ who }) => who)).toEqual(['ann', { role: 'write', index: 0 }, 'bob', 'bob', 'cid'])
+    expect(events.map(({ from, to }) => [from, to].map((at) => `${at.state} ${at.generation} ${at.draining}`))).toEqual(
+      [
+        ['disabled 0 false', 'enabled 1 false'],
+        ['enabled 1 false', 'enabled 2 false'],
+        ['enabled 2 false', 'enabled 2 true'],
+        ['enabled 2 true', 'enabled 2 false'],
+        ['enabled 2 false', 'disabled 2 false'],
+      ],
+    )
+    expect(events.map(({ plan }) => plan?.resized)).toEqual([
+      [],
+      [{ pointer: '/global/concurrency', scope: 'global', from: 1, to: 2 }],
+      undefined,
+      undefined,
+      undefined,
+    ])
+  })
+
+  it('ADX-5 is told of a stop once, and of nothing that changed nothing', async () => {
+    const { core, events } = audited(limit(1))
+    core.plan(limit(3))
+    core.resume()
+    await errorOf(core.update(limit(-1)))
+    await errorOf(core.update(limit(2), { expectedGeneration: 9 }))
+    core.drain()
+    core.drain()
+    await core.stop()
+    await core.stop({ graceMs: 5 })
+    expect(events.map(({ to }) => [to.state, to.draining])).toEqual([
+      ['enabled', true],
+      ['stopped', true],
+    ])
+  })
+
+  it('ADX-6 a hook that throws or rejects changes nothing and fails nobody', async () => {
+    for (const fail of [() => expect.unreachable(), () => Promise.reject(new Error('audit log is full'))]) {
+      const { core, hold } = setup(undefined, { onPublish: fail })
+      core.enable(limit(1))
+      expect(await core.update(limit(2))).toMatchObject({ generation: 2 })
+      core.drain()
+      core.resume()
+      const running = hold()
+      core.disable()
+      const stopped = core.stop()
+      running.release()
+      expect((await stopped).drained).toBe(true)
+    }
+  })
+
+  it('ADX-6 a hook that writes itself is one writer more, after the change', async () => {
+    const seen: number[] = []
+    const { core } = setup(limit(1), {
+      onPublish: ({ to }) => {
+        seen.push(to.generation)
+        if (to.generation === 2) void core.update(limit(3))
+      },
+    })
+    expect(await core.update(limit(2))).toMatchObject({ generation: 2 })
+    expect([core.generation, seen]).toEqual([3, [2, 3]])
+  })
+
+  it('ADX-5 of two racing writers only the one who won is reported', async () => {
+    const { core, events } = audited(limit(1))
+    const gate = barrier<ConfigInput>()
+    const losing = errorOf(core.update(() => gate.promise, { who: 'loser' }))
+    await core.update(limit(2), { who: 'winner' })
+    gate.resolve(limit(3))
+    await losing
+    expect(events.map(({ who }) => who)).toEqual(['winner'])
+  })
+})

@@ -122,7 +122,10 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
       get revision() {
         return upstreams.revision
       },
-      get: (id) => upstreams.get(id),
+      get: (id) => {
+        upstreams.expire(upstreams.nowMs())
+        return upstreams.get(id)
+      },
       list: () => listUpstreams(upstreams),
       apply: (events) => upstreams.apply(events),
       sync: (set, expectedRevision) => upstreams.sync(set, expectedRevision),

@@ -109,7 +109,7 @@ export function lineup(core: AdmissionCore): Lineup {
 }
 
 /** A promise that the test settles: the barrier at which a builder waits. */
-export interface Barrier<T> {
+export interface Barrier<T = void> {
   readonly promise: Promise<T>
   resolve(value: T): void
   reject(reason: unknown): void

@@ -39,7 +39,7 @@ export type Op =
   | { readonly op: 'enable'; readonly config: Config }
   | { readonly op: 'plan'; readonly config: Config }
   | { readonly op: 'drain'; readonly announceMs: number }
-  | { readonly op: 'disable' | 'resume' | 'snapshot' | 'track' | 'untrack' }
+  | { readonly op: 'disable' | 'resume' | 'stop' | 'snapshot' | 'track' | 'untrack' }
 
 export interface Script {
   readonly profile: Profile
@@ -76,12 +76,14 @@ class Author {
   readonly #profile: Profile
   readonly #random: Random
   readonly #tenantPermits: number
+  readonly #crossingRate: RateConfig | undefined
   #shape: Shape
 
   constructor(profile: Profile, random: Random) {
     this.#profile = profile
     this.#random = random
     this.#tenantPermits = random(4) === 0 ? 2 : 1
+    this.#crossingRate = random(3) === 0 ? this.#rate() : undefined
     this.#shape = this.#newShape()
   }
 
@@ -200,7 +202,10 @@ class Author {
       contracts: {
         '/a': {
           ...(this.#chance(20) ? { concurrency: 2 + this.#random(4) } : {}),
-          methods: { m1: { concurrency: this.#of(1, 1, 1, 2) }, m2: this.#chance(10) ? { concurrency: 2 } : {} },
+          methods: {
+            m1: this.#crossingRate === undefined ? { concurrency: this.#of(1, 1, 1, 2) } : { rate: this.#crossingRate },
+            m2: this.#chance(10) ? { concurrency: 2 } : {},
+          },
         },
       },
     }
@@ -290,6 +295,7 @@ class Author {
     if (roll < 77) return { op: 'plan', config }
     if (roll < 83) return { op: 'disable' }
     if (roll < 94) return { op: 'enable', config }
+    if (roll < 95 && this.#chance(30)) return { op: 'stop' }
     if (roll < 96) return { op: 'drain', announceMs: this.#of(0, 5, 30) }
     return { op: 'resume' }
   }
@@ -305,6 +311,9 @@ class Author {
     const isFirst = step % 4 < 2
     const isBoth = step % 60 === 5
     const comesFirst = step % 120 < 60
+    if (step % 12 === 2 && this.#crossingRate !== undefined) {
+      return { op: 'advance', ms: this.#of(1, 5, 25), stepwise: false }
+    }
     if (step % 2 === (comesFirst ? 1 : 0) && !isBoth) return { op: 'releaseOf', method: isFirst ? 'm1' : 'm2' }
     const tenant = isFirst && !isBoth ? this.#of('t2', 't3', undefined) : 't1'
     return this.#quiet('/a', isBoth || isFirst ? 'm1' : 'm2', tenant, 1)

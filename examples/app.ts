@@ -5,11 +5,10 @@
  * first limits come from `examples/limits.json`.
  */
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { serve } from '@hono/node-server'
 import { type AdmissionVariables, createAdmission, parseConfig } from '@sluice/admission'
+import { serveWithAdmission } from '@sluice/admission/node'
 import { Hono } from 'hono'
 import { streamText } from 'hono/streaming'
 
@@ -54,33 +53,20 @@ app.get('/stream', (c) =>
   }),
 )
 
-const server = serve({ fetch: app.fetch, port, hostname: host }, ({ port }) => console.log(welcome(`${host}:${port}`)))
-
-server.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EADDRINUSE') throw error
+try {
+  const server = await serveWithAdmission(app, admission, {
+    port,
+    hostname: host,
+    announceMs: 500, // long enough to see, short enough for Ctrl-C; a balancer needs more
+    onPhase: (phase) => console.log('server:', phase),
+    onReport: (report) => console.log('server:', JSON.stringify(report)),
+  })
+  console.log(welcome(`${host}:${server.port}`))
+} catch (error) {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error
   console.error(`Port ${port} of ${host} is taken. Choose another one: PORT=${port + 1} npm start`)
-  process.exit(1)
-})
-
-/** Takes nothing new, finishes what runs and waits, then what is still being sent; a second signal does not wait. */
-async function leave(signal: NodeJS.Signals): Promise<void> {
-  for (const again of ['SIGINT', 'SIGTERM'] as const) process.once(again, () => process.exit(1))
-  admission.core.drain()
-  const { active, queued } = admission.core.snapshot()
-  console.log(`${signal}: finishing ${active} running and ${queued.calls} queued requests`)
-  await Promise.race([admission.core.whenIdle(), sleep(5000)])
-  const report = await admission.core.stop({ graceMs: 0 })
-  console.log(report.drained ? 'Finished everything.' : `Cut off ${report.active} running requests.`)
-  server.close()
-  if ('closeIdleConnections' in server) {
-    const sweep = setInterval(() => server.closeIdleConnections(), 100)
-    await Promise.race([once(server, 'close'), sleep(6000)])
-    clearInterval(sweep)
-  }
-  process.exit(report.drained ? 0 : 1)
+  process.exitCode = 1
 }
-process.once('SIGINT', leave)
-process.once('SIGTERM', leave)
 
 function welcome(address: string): string {
   return `Listening on http://${address}

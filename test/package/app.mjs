@@ -31,4 +31,12 @@ if (late.reason !== 'queue_timeout') throw new Error(`Not timed out: ${JSON.stri
 const nobody = await new Hono().all('*', createGateway().proxy()).request('/')
 if (nobody.status !== 503) throw new Error(`Proxied to nobody: ${nobody.status}`)
 
+const name = globalThis.Deno !== undefined ? 'deno' : globalThis.Bun !== undefined ? 'bun' : 'node'
+const { serveWithAdmission } = await import(`@sluice/admission/${name}`)
+const server = await serveWithAdmission(app, admission, { port: 0, hostname: '127.0.0.1' })
+const served = await fetch(`http://127.0.0.1:${server.port}/`)
+if ((await served.text()) !== 'running 1') throw new Error(`Not served: ${served.status}`)
+const { outcome } = await server.shutdown({ announceMs: 0 })
+if (outcome !== 'drained') throw new Error(`Not drained: ${outcome}`)
+
 console.log('the package works')

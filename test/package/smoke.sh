@@ -11,7 +11,7 @@ tarball=$(npm pack --silent --ignore-scripts --pack-destination "$project" | tai
 
 cd "$project"
 echo '{ "name": "consumer", "private": true, "type": "module" }' > package.json
-npm install --silent "./$tarball" "hono@${HONO:-latest}"
+npm install --silent "./$tarball" "hono@${HONO:-latest}" @hono/node-server
 cp "$root/test/package/app.mjs" "$root/test/package/types.ts" .
 
 failed=0
@@ -24,7 +24,7 @@ try() { # try NAME COMMAND...
 echo "$tarball with hono $(node -p "JSON.parse(fs.readFileSync('node_modules/hono/package.json', 'utf8')).version")"
 try 'Node' node app.mjs
 try 'Bun' "$root/node_modules/.bin/bun" app.mjs
-try 'Deno' "$root/node_modules/.bin/deno" run --node-modules-dir=manual --no-lock --allow-env --allow-read app.mjs
+try 'Deno' "$root/node_modules/.bin/deno" run --node-modules-dir=manual --no-lock --allow-env --allow-read --allow-net app.mjs
 try 'TypeScript declarations' "$root/node_modules/.bin/tsc" --noEmit --strict --target es2022 --module nodenext \
   --lib es2023,esnext.disposable,dom,dom.iterable,dom.asynciterable --types '' --exactOptionalPropertyTypes types.ts && echo 'compile'
 try 'publint' "$root/node_modules/.bin/publint" --strict "$root" --pack false

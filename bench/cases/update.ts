@@ -1,0 +1,158 @@
+import * as v from 'valibot'
+import { AdmissionCore } from '../../src/admission-core.ts'
+import { parseConfig } from '../../src/config/parse.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { Lifecycle } from '../../src/control/lifecycle.ts'
+import { Publication } from '../../src/control/publication.ts'
+import { Retirement } from '../../src/control/retirement.ts'
+import { prepareFirst, prepareNext } from '../../src/control/update.ts'
+import { Kernel } from '../../src/kernel/kernel.ts'
+import { ManualClock } from '../../src/manual-clock.ts'
+import { compile } from '../../src/program/compile.ts'
+import { difference } from '../../src/program/plan.ts'
+import { type Contestant, type Group, median, type Reading, type Size, type Subject } from '../engine.ts'
+import { nextImmediate, nextTurn } from '../host.ts'
+import { counter } from './core.ts'
+import { admitted } from './leases.ts'
+import { manyRules } from './limits.ts'
+
+const CHANGED = 10
+const SIZES: { readonly [S in Size]: readonly number[] } = { quick: [10, 1000], full: [10, 1000, 10_000] }
+const KEEPER = { release(): void {}, closeBody(): void {} }
+
+/** An operation is one document; what it makes is counted by a number that it must have. */
+function each(name: string, make: () => () => number): Contestant {
+  return {
+    name,
+    make(): Subject {
+      const operate = make()
+      return {
+        run(n) {
+          let count = 0
+          for (let left = n; left > 0; left -= 1) count += operate()
+          return count
+        },
+        expected: (n) => n,
+      }
+    },
+  }
+}
+
+/** The steps of an update by turns between two documents that differ in ten limits. */
+function steps(rules: number): readonly Contestant[] {
+  const documents = [manyRules(rules), manyRules(rules, CHANGED)] as const
+  const document = manyRules(rules)
+  return [
+    each(`unit.valibot@${rules}`, () => () => (v.parse(configSchema, document).contracts === undefined ? 0 : 1)),
+    each(`update.parse@${rules}`, () => () => (parseConfig(document).contracts === undefined ? 0 : 1)),
+    each(`update.difference@${rules}`, () => {
+      const [before, after] = [parseConfig(documents[0]), parseConfig(documents[1])]
+      return () => (difference(before, after).plan.resized.length === CHANGED ? 1 : 0)
+    }),
+    each(`update.compile@${rules}`, () => {
+      const { kernel, publication } = enabled(documents[0])
+      const config = parseConfig(documents[1])
+      return () => {
+        const { staging } = compile(config, publication.generation + 1, kernel, KEEPER)
+        return staging.limits.length === CHANGED ? 1 : 0
+      }
+    }),
+    {
+      name: `update.whole@${rules}`,
+      make() {
+        const core = new AdmissionCore({ clock: new ManualClock(), config: documents[0] })
+        const bound = core.route('/area-0', 'GET /area-0/thing-0')
+        return {
+          step: 2,
+          async run(n) {
+            let count = 0
+            for (let left = n; left > 0; left -= 2) {
+              for (const next of [documents[1], documents[0]]) {
+                const { plan } = await core.update(next)
+                if (plan.resized.length === CHANGED) count += 1
+                admitted(bound.admit()).release()
+              }
+            }
+            return count
+          },
+          expected: (n) => n,
+        }
+      },
+    },
+  ]
+}
+
+function enabled(document: unknown): { kernel: Kernel; publication: Publication } {
+  const kernel = new Kernel()
+  const publication = new Publication(new Lifecycle(), kernel, new Retirement())
+  publication.enable(prepareFirst(document, 1, { kernel, keeper: KEEPER, selectors: new Set() }))
+  return { kernel, publication }
+}
+
+/** The step that nobody may come between, and the longest that the event loop stands still. Microseconds and C. */
+async function commitAndBlocks(rules: number, size: Size): Promise<readonly Reading[]> {
+  const updates = size === 'full' ? 60 : 4
+  const documents = [manyRules(rules), manyRules(rules, CHANGED)] as const
+  const { kernel, publication } = enabled(documents[0])
+  const commitsUs: number[] = []
+  for (let update = 0; update < updates; update += 1) {
+    const source = publication.current
+    if (source === null) throw new Error('Not enabled')
+    const next = documents[(update + 1) % 2]
+    const prepared = prepareNext(next, source, { kernel, keeper: KEEPER, selectors: new Set() })
+    const startMs = performance.now()
+    publication.update(prepared, source)
+    commitsUs.push((performance.now() - startMs) * 1000)
+  }
+  const core = new AdmissionCore({ clock: new ManualClock(), config: documents[0] })
+  const blocksMs: number[] = []
+  for (let update = 0; update < updates; update += 1) {
+    await nextTurn()
+    blocksMs.push(await longestBlockMs(() => core.update(documents[(update + 1) % 2] ?? {})))
+  }
+  const commitUs = median(commitsUs)
+  const counterNs = await counterTime()
+  return [
+    { name: `update.commit@${rules}`, value: commitUs, unit: 'µs', goal: 'P20', max: 50 },
+    { name: `update.commit@${rules}`, value: (commitUs * 1000) / counterNs, unit: 'C' },
+    { name: `update.block@${rules}`, value: median(blocksMs), unit: 'ms', goal: 'P21', max: 5 },
+    { name: `update.block@${rules}`, value: (median(blocksMs) * 1e6) / counterNs, unit: 'C' },
+  ]
+}
+
+/** How long the event loop could not turn, at the longest, while an update was prepared and published. */
+async function longestBlockMs(update: () => Promise<unknown>): Promise<number> {
+  let isOver = false
+  let longestMs = 0
+  let lastMs = performance.now()
+  void update().then(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    await nextImmediate()
+    const nowMs = performance.now()
+    longestMs = Math.max(longestMs, nowMs - lastMs)
+    lastMs = nowMs
+  }
+  return longestMs
+}
+
+async function counterTime(): Promise<number> {
+  const { run } = await counter.make()
+  await run(1e6)
+  const startMs = performance.now()
+  await run(1e6)
+  return performance.now() - startMs // milliseconds for a million are nanoseconds for one
+}
+
+export const updateGroups: readonly Group[] = SIZES.full.map((rules) => ({
+  name: `update@${rules}`,
+  contestants: (size) => (SIZES[size].includes(rules) ? steps(rules) : []),
+  ratios: [
+    { of: `update.whole@${rules}`, to: [`unit.valibot@${rules}`], goal: 'P21', max: 1.5 },
+    { of: `update.parse@${rules}`, to: [`unit.valibot@${rules}`] },
+    { of: `update.difference@${rules}`, to: [`unit.valibot@${rules}`] },
+    { of: `update.compile@${rules}`, to: [`unit.valibot@${rules}`] },
+  ],
+  probe: async (size) => (SIZES[size].includes(rules) ? await commitAndBlocks(rules, size) : []),
+}))

@@ -3,7 +3,7 @@ import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { CallKeeper, Program, QueuePolicy, Route } from '../program/program.ts'
+import type { CallKeeper, Gate, Program, QueuePolicy, Route } from '../program/program.ts'
 import { type Refusal, refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import type { Call, Selector } from './call.ts'
@@ -112,14 +112,16 @@ export class Admission implements CallKeeper {
   }
 
   #judge(route: Route, call: Call): Answer {
+    // Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged.
+    const keys = route.gates.map((gate) => this.#keyAt(gate, call))
     const nowMs = this.#timeline.nowMs()
     if (this.#ledger.calls > 0) this.#queue.settle(nowMs)
     const needs: Needs = { resources: [], partitions: [], place: null, lacking: undefined }
     const policy = route.program.queue
-    for (const gate of route.gates) {
+    for (const [index, gate] of route.gates.entries()) {
+      const id = keys[index]
       if (gate.kind === 'resource') this.#need(needs, gate.resource, nowMs)
       else if (gate.kind === 'delivery') {
-        const id = this.#keyOf(call, gate.places.selector)
         if (id === undefined) continue
         needs.place = gate.places.find(id)
         this.#need(needs, needs.place, nowMs)
@@ -127,7 +129,6 @@ export class Admission implements CallKeeper {
         if (needs.lacking !== undefined) return this.#refuse(needs.place.scope.refuse('delivery'))
       } else {
         const { pool } = gate
-        const id = this.#keyOf(call, pool.selector)
         if (id === undefined) continue
         const partition = pool.find(id, nowMs)
         // Room for an entry cannot be waited for: what would be waited in is the entry itself.
@@ -170,10 +171,12 @@ export class Admission implements CallKeeper {
   /** Order of reasons: one-way, rate, calls, bytes (ADM-10); the signal is touched last, when the call queues (RUN-2). */
   #enqueue(route: Route, policy: QueuePolicy, call: Call, needs: Needs, lacking: Resource, nowMs: number): Answer {
     const { scope } = lacking
+    const { admitted, queued } = this.#totals
     const turnAway = (answer: Refusal): Answer =>
       // Only its turn is lacking: there is room for everybody who waits and for this call, too (QUE-11).
       needs.lacking === undefined ? this.#take(route, needs, nowMs) : this.#refuse(answer)
-    if (!policy.queueOneWayCalls && call.oneWay === true) return turnAway(scope.refuse('one_way'))
+    const oneWay = policy.queueOneWayCalls ? undefined : call.oneWay
+    if (oneWay === true) return turnAway(scope.refuse('one_way'))
     for (const resource of needs.resources) {
       if (!resource.timed) continue
       // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
@@ -192,10 +195,20 @@ export class Admission implements CallKeeper {
     }
     const signal = typeof call.signal === 'function' ? call.signal() : call.signal
     if (signal?.aborted === true) return this.#refuse(ABORTED)
+    // So far the call's getters were the caller's code, which may have admitted, queued or released: then judge anew.
+    const isOvertaken = this.#totals.admitted !== admitted || this.#totals.queued !== queued
+    if (isOvertaken || this.#hasRoom(needs, nowMs)) {
+      return this.#judge(route, { keys: call.keys, oneWay, bytes, signal })
+    }
     const { resources, partitions, place } = needs
     for (const partition of partitions) partition.pool.enter(partition, nowMs)
     place?.places.enter(place)
     return this.#queue.enqueue({ route, policy, resources, partitions, place, bytes, signal }, nowMs)
+  }
+
+  /** Has what was lacking got room since it was asked? */
+  #hasRoom({ lacking }: Needs, nowMs: number): boolean {
+    return lacking !== undefined && lacking.msUntilRoom(nowMs, this.#queue.aheadOfNewcomer(lacking)) === 0
   }
 
   #lacks(resource: Resource, nowMs: number): Refusal {
@@ -203,8 +216,10 @@ export class Admission implements CallKeeper {
     return refusal(resource.reason, resource.scope.name, resource.msUntilRoom(nowMs, resource.waiting))
   }
 
-  #keyOf(call: Call, selector: string): string | undefined {
+  #keyAt(gate: Gate, call: Call): string | undefined {
+    if (gate.kind === 'resource') return undefined
     const { keys } = call
+    const { selector } = gate.kind === 'pool' ? gate.pool : gate.places
     if (keys === undefined) return this.#selectors.get(selector)?.(call)
     if (typeof keys === 'function') return keys(selector)
     return Object.hasOwn(keys, selector) ? keys[selector] : undefined

@@ -90,7 +90,10 @@ class Author {
   write(steps: number): Op[] {
     const first = this.#config()
     // Few permits at first, so that a batch of waiters comes together.
-    const config = this.#profile === 'batch' ? { ...first, global: { ...first.global, concurrency: 5 } } : first
+    const config =
+      this.#profile === 'batch'
+        ? { ...first, queue: this.#longQueue(), global: { ...first.global, concurrency: 5 } }
+        : first
     const ops: Op[] = [{ op: 'enable', config }]
     const next = { starve: () => this.#starve(ops.length), batch: () => this.#batch(ops.length) }
     const profile = this.#profile
@@ -224,10 +227,12 @@ class Author {
   }
 
   #queue(): QueueConfig | undefined {
-    if (this.#profile === 'batch') {
-      return { ...this.#queueConfig(), maxQueuedCalls: 2000, maxQueueDelayMs: this.#of(5, 500), maxQueuedBytes: 1e6 }
-    }
+    if (this.#profile === 'batch') return this.#chance(15) ? undefined : this.#longQueue()
     return this.#chance(8) ? undefined : this.#queueConfig()
+  }
+
+  #longQueue(): QueueConfig {
+    return { ...this.#queueConfig(), maxQueuedCalls: 2000, maxQueueDelayMs: this.#of(5, 500), maxQueuedBytes: 1e6 }
   }
 
   #queueConfig(): QueueConfig {

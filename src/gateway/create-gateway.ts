@@ -64,7 +64,7 @@ export interface UpstreamPool {
   apply(events: readonly UpstreamEvent[]): EventsAnswer
   /** Answers the new revision. @throws {GatewayInputError | UpstreamRuleError | UpstreamConflictError} likewise. */
   sync(upstreams: readonly UpstreamInput[], expectedRevision?: number): number
-  /** Calls `listener` after each change, within its step; answers how to end that. */
+  /** Calls `listener` after each change, within its step; what it throws is ignored. Answers how to end that. */
   onChange(listener: () => void): () => void
 }
 
@@ -129,7 +129,14 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
       list: () => listUpstreams(upstreams),
       apply: (events) => upstreams.apply(events),
       sync: (set, expectedRevision) => upstreams.sync(set, expectedRevision),
-      onChange: (listener) => upstreams.onChange(listener),
+      onChange: (listener) =>
+        upstreams.onChange(() => {
+          try {
+            listener()
+          } catch {
+            // A hook that throws changes nothing and fails nobody (ADX-6).
+          }
+        }),
     },
     proxy: (proxyOptions = {}) =>
       createProxyHandler(

@@ -1,4 +1,5 @@
-import type { Clock } from '../clock.ts'
+import { Alarm } from '../alarm.ts'
+import { type Clock, Timeline } from '../clock.ts'
 import type { Upstreams } from './upstreams.ts'
 
 /**
@@ -7,41 +8,26 @@ import type { Upstreams } from './upstreams.ts'
  */
 export class LeaseTimer {
   readonly #upstreams: Upstreams
-  readonly #clock: Clock
+  readonly #alarm: Alarm
   #unsubscribe: (() => void) | null
-  #armedAtMs: number
-  #cancelTimer: () => void
 
   constructor(upstreams: Upstreams, clock: Clock) {
     this.#upstreams = upstreams
-    this.#clock = clock
+    this.#alarm = new Alarm(new Timeline(clock), (nowMs) => {
+      upstreams.expire(nowMs)
+      this.#alarm.setBy(upstreams.nextDueMs)
+    })
     this.#unsubscribe = null
-    this.#armedAtMs = Number.POSITIVE_INFINITY
-    this.#cancelTimer = () => {}
   }
 
   start(): void {
-    if (this.#unsubscribe !== null) return
-    this.#unsubscribe = this.#upstreams.onChange(() => this.#arm())
-    this.#arm()
+    this.#unsubscribe ??= this.#upstreams.onChange(() => this.#alarm.setBy(this.#upstreams.nextDueMs))
+    this.#alarm.setBy(this.#upstreams.nextDueMs)
   }
 
   stop(): void {
     this.#unsubscribe?.()
     this.#unsubscribe = null
-    this.#cancelTimer()
-    this.#armedAtMs = Number.POSITIVE_INFINITY
-  }
-
-  #arm(): void {
-    const { nextDueMs } = this.#upstreams
-    if (nextDueMs >= this.#armedAtMs) return
-    this.#cancelTimer()
-    this.#armedAtMs = nextDueMs
-    this.#cancelTimer = this.#clock.callAt(nextDueMs, () => {
-      this.#armedAtMs = Number.POSITIVE_INFINITY
-      this.#upstreams.expire(this.#upstreams.nowMs())
-      this.#arm()
-    })
+    this.#alarm.clear()
   }
 }

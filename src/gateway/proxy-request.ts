@@ -23,9 +23,14 @@ export interface ForwardingOptions {
   readonly rewritePath?: (path: string, c: Context) => string
 }
 
-/** Reads the request as it shall be sent on. O(headers). */
+/**
+ * Reads the request as it shall be sent on. O(headers).
+ *
+ * @throws {Error} when a middleware in front has read the body: there is nothing left to send.
+ */
 export function proxyRequest(c: Context, options: ForwardingOptions): ProxyRequest {
   const { raw } = c.req
+  if (raw.bodyUsed) throw new Error('Cannot proxy: the request body was read before the gateway could pass it on')
   const url = new URL(raw.url)
   const path = options.rewritePath?.(url.pathname, c) ?? url.pathname
   const body = raw.headers.get('content-length') === '0' ? null : raw.body

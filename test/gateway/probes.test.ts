@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { Upstreams } from '../../src/gateway/upstreams.ts'
+import type { Upstream } from '../../src/gateway.ts'
+import { ManualClock } from '../../src/manual-clock.ts'
 import { barrier } from '../support/core.ts'
 import { expectQuiet, flush, originOf, setup } from './support.ts'
 
@@ -204,6 +207,45 @@ describe('probes and draining', () => {
     expect(setupOf.network.requests).toHaveLength(length)
     expect(setupOf.lists()).toEqual([[], ['a'], []])
     expectQuiet(setupOf)
+  })
+})
+
+describe('the registry itself', () => {
+  it('GWY-3 takes in no probe of an older epoch, of a draining upstream or of one that was replaced', () => {
+    const policy = {
+      heartbeatTimeoutMs: 1000,
+      warmupMs: 0,
+      selectUnknown: true,
+      maxUpstreams: 10,
+      rise: 1,
+      fall: 1,
+      connectErrors: 1,
+      ejectMs: 1,
+    }
+    const upstreams = new Upstreams(policy, new ManualClock())
+    const url = originOf('a')
+    const register = (generation: number): Upstream => {
+      upstreams.apply([{ type: 'register', id: 'a', url, generation }])
+      const [upstream] = upstreams.all()
+      return upstream ?? expect.unreachable()
+    }
+    const first = register(1)
+    const { epoch } = first
+    upstreams.apply([{ type: 'draining', id: 'a' }])
+    upstreams.recordProbe(first, epoch, false)
+    upstreams.recordProbe(first, first.epoch, false)
+    expect(first).toMatchObject({ health: 'unknown', lastProbe: null })
+    register(1)
+    upstreams.recordProbe(first, epoch, false)
+    expect(first.health).toBe('unknown')
+    upstreams.recordProbe(first, first.epoch, false)
+    expect(first.health).toBe('unhealthy')
+    const second = register(2)
+    upstreams.recordProbe(first, first.epoch, false)
+    upstreams.recordConnectError(first)
+    expect(second.health).toBe('unknown')
+    upstreams.recordConnectError(second)
+    expect(second.health).toBe('unhealthy')
   })
 })
 

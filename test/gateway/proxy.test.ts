@@ -191,6 +191,27 @@ describe('what cannot be passed on', () => {
   })
 })
 
+describe('a body that is gone', () => {
+  it('GWY-5 a body that a middleware has read fails the request as its own mistake, and nothing is sent or counted', async () => {
+    const setupOf = setup(['a'])
+    const errors: string[] = []
+    const app = new Hono()
+    app.onError((error, c) => {
+      errors.push(error.message)
+      return c.text('', 500)
+    })
+    app.use(async (c, next) => {
+      await c.req.text()
+      await next()
+    })
+    app.all('*', setupOf.gateway.proxy())
+    expect((await app.request('http://gateway.test/', { method: 'POST', body: 'x' })).status).toBe(500)
+    expect(errors).toEqual(['Cannot proxy: the request body was read before the gateway could pass it on'])
+    expect(setupOf.network.requests).toHaveLength(0)
+    expectQuiet(setupOf)
+  })
+})
+
 describe('counting', () => {
   it('GWY-3 HEAD, 204 and 304 count until their head only', async () => {
     const setupOf = setup(['a'])

@@ -449,6 +449,26 @@ describe('leases', () => {
   })
 })
 
+describe('watching', () => {
+  it('GWY-1 a listener hears of each change once, within its step; one that throws fails nobody', () => {
+    const { gateway, register, drain, lists } = setup()
+    const heard: number[] = []
+    gateway.upstreams.onChange(() => {
+      throw new Error('hook')
+    })
+    const end = gateway.upstreams.onChange(() => heard.push(gateway.upstreams.revision))
+    register('a')
+    gateway.upstreams.apply([{ type: 'heartbeat', id: 'a' }]) // changes nothing that is configured
+    gateway.upstreams.apply([{ type: 'heartbeat', id: 'a', weight: 1, props: {} }]) // nor does this
+    gateway.upstreams.apply([{ type: 'heartbeat', id: 'a', weight: 2 }])
+    drain('a')
+    end()
+    register('b')
+    expect(heard).toEqual([1, 2, 3])
+    expect(lists()).toEqual([['b'], [], ['a']])
+  })
+})
+
 describe('construction', () => {
   it('RUN-1 a gateway reads no clock, starts no timer and draws nothing until it is used', () => {
     let draws = 0

@@ -23,8 +23,16 @@ export class BodyStalledError extends Error {
  * False: there is no body to wait for (null, as with upgrades; already taken; or HEAD, which will drop it unread, so
  * its source is cancelled), the response is as it was, and the caller gives back what is held (REL-4). The only code
  * that touches a response body; routes without these settings never come here.
+ *
+ * `keep` is told of the time until the body has ended. On workerd the stall timer is gone with the request otherwise,
+ * and with it what a body holds that another middleware has dropped unread (RUN-3).
  */
-export function holdBody(c: Context, lease: Lease, timeline: Timeline): boolean {
+export function holdBody(
+  c: Context,
+  lease: Lease,
+  timeline: Timeline,
+  keep: (untilEnded: Promise<void>) => void,
+): boolean {
   if (lease.holdUntil === 'handler') lease.releasePermits()
   const response = c.res
   if (response.body === null || response.body.locked) return false
@@ -33,7 +41,16 @@ export function holdBody(c: Context, lease: Lease, timeline: Timeline): boolean 
     return false
   }
   const stallTimeoutMs = lease.delivery?.stallTimeoutMs ?? DEFAULT_STALL_TIMEOUT_MS
-  const body = heldBody(response.body, declaredLength(response), stallTimeoutMs, timeline, () => lease.release())
+  let hasEnded: (() => void) | undefined
+  keep(
+    new Promise((resolve) => {
+      hasEnded = resolve
+    }),
+  )
+  const body = heldBody(response.body, declaredLength(response), stallTimeoutMs, timeline, () => {
+    lease.release()
+    hasEnded?.()
+  })
   // Assigning over a response would copy its headers onto the new one, which has them already.
   c.res = undefined
   c.res = new Response(body, response)

@@ -93,7 +93,9 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
     let isHeld = false
     try {
       await next()
-      isHeld = (lease.holdUntil === 'body' || lease.delivery !== undefined) && holdBody(c, lease, timeline)
+      if (lease.holdUntil === 'body' || lease.delivery !== undefined) {
+        isHeld = holdBody(c, lease, timeline, (untilEnded) => keepAlive.hold(c, untilEnded))
+      }
     } finally {
       if (!isHeld) lease.release()
     }

@@ -1,11 +1,10 @@
-import { type Context, Hono } from 'hono'
+import type { Context, Hono } from 'hono'
 import type { Limits } from './limits.ts'
 import type { Probe } from './probe.ts'
-import { sleep, ticks } from './sources.ts'
+import { sleep, source } from './sources.ts'
 
 /** Routes that take time, and count who is in them against the limit in force. */
-export function work(probe: Probe, limits: Limits): Hono {
-  const app = new Hono()
+export function addWork(app: Hono, probe: Probe, limits: Limits): Hono {
   const counted = async <T>(act: () => Promise<T>): Promise<T> => {
     const { counts } = probe
     counts.running += 1
@@ -15,11 +14,11 @@ export function work(probe: Probe, limits: Limits): Hono {
     try {
       return await act()
     } finally {
-      probe.counts.running -= 1
-      probe.counts.finished += 1
+      counts.running -= 1
+      counts.finished += 1
     }
   }
-  const number = (c: Context, name: string): number => Number(c.req.query(name))
+  const number = (c: Context, name: string): number => Number(c.req.query(name) ?? 0)
 
   app.all('/sleep', (c) =>
     counted(async () => {
@@ -29,8 +28,9 @@ export function work(probe: Probe, limits: Limits): Hono {
   )
   app.all('/signal', (c) =>
     counted(async () => {
+      const { counts } = probe
       c.req.raw.signal.addEventListener('abort', () => {
-        probe.counts.aborts += 1
+        counts.aborts += 1
       })
       await sleep(number(c, 'ms'))
       return c.text('slept')
@@ -38,11 +38,21 @@ export function work(probe: Probe, limits: Limits): Hono {
   )
   app.post('/read', (c) =>
     counted(async () => {
-      const bytes = (await c.req.arrayBuffer()).byteLength
+      const bytes = new Uint8Array(await c.req.arrayBuffer())
       await sleep(number(c, 'ms'))
-      return c.text(`${bytes}`)
+      const seen = `${bytes.length} bytes from ${bytes[0]} to ${bytes.at(-1)}`
+      probe.counts.bodies.push(seen)
+      return c.text(seen)
     }),
   )
-  app.get('/ticks', (c) => counted(async () => c.body(ticks(probe, number(c, 'count'), number(c, 'every')))))
+  app.post('/fail', () =>
+    counted(async () => {
+      await sleep(20)
+      throw new Error('failed in the background')
+    }),
+  )
+  app.get('/ticks', (c) =>
+    counted(async () => c.body(source(probe, { count: number(c, 'count'), bytes: 16, everyMs: number(c, 'every') }))),
+  )
   return app
 }

@@ -1,8 +1,12 @@
-import { type Context, Hono } from 'hono'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
+import { compress } from 'hono/compress'
+import { etag } from 'hono/etag'
+import { timeout } from 'hono/timeout'
 import type { UpgradeWebSocket } from 'hono/ws'
 import { type Admission, type AdmissionVariables, createAdmission } from '../../mod.ts'
-import { bodies } from './app-bodies.ts'
-import { work } from './app-work.ts'
+import { addBodies } from './app-bodies.ts'
+import { addWork } from './app-work.ts'
 import { Limits } from './limits.ts'
 import { Probe } from './probe.ts'
 
@@ -14,20 +18,35 @@ export interface Host {
 
 /** For the admin route; the servers listen on loopback for some minutes only. */
 export const TOKEN = 'conformance'
+export const MAX_ACKNOWLEDGED_BYTES = 100_000
+
+/** Middlewares that stand before admission, and behind it, each on a path of its own. */
+const OTHERS: { readonly [name: string]: () => MiddlewareHandler } = {
+  timeout: () => timeout(100),
+  compress: () => compress({ threshold: 0 }),
+  etag: () => etag(),
+  'body-limit': () => bodyLimit({ maxSize: 1000 }),
+  drop: () => dropBody,
+}
 
 /**
  * The application that every runtime serves. Its limits come over the admin route, case by case; what its handlers see
  * is read from `/probe`, which admission does not touch.
  */
-export function runtimeApp({ name }: Host): Hono<{ Variables: AdmissionVariables }> {
+export function runtimeApp({ name, upgradeWebSocket }: Host): Hono<{ Variables: AdmissionVariables }> {
   const probe = new Probe()
   const limits = new Limits(name)
   const admission: Admission = createAdmission({
     config: {},
-    onPublish: () => limits.publish(admission.core.config?.global?.concurrency),
     selectors: { client: (c) => c.req.header('x-client') },
+    acknowledgeOneWay: true,
+    maxAcknowledgedBodyBytes: MAX_ACKNOWLEDGED_BYTES,
+    onBackgroundError: (error) => void probe.counts.backgroundErrors.push(`${error}`),
+    onPublish: () => limits.publish(admission.core.config?.global?.concurrency),
   })
   const app = new Hono<{ Variables: AdmissionVariables }>()
+  const routes = (): Hono => addBodies(addWork(new Hono(), probe, limits), probe)
+
   app.route('/admission', admission.admin({ tokens: { write: [TOKEN] } }))
   app.get('/probe', (c) => c.json({ runtime: name, ...probe.counts }))
   app.post('/probe/reset', (c) => {
@@ -35,23 +54,38 @@ export function runtimeApp({ name }: Host): Hono<{ Variables: AdmissionVariables
     return c.body(null, 204)
   })
   app.route('/late', tooLate())
+  app.route('/bare', routes())
+  for (const [other, make] of Object.entries(OTHERS)) app.use(`/before-${other}/*`, make())
 
   app.use(admission.middleware())
-  app.route('/quick', bodies(probe))
-  app.route('/held', bodies(probe))
-  app.route('/work', work(probe, limits))
+  for (const path of ['/quick', '/held', '/work']) app.route(path, routes())
+  for (const [other, make] of Object.entries(OTHERS)) {
+    app.route(`/before-${other}`, routes())
+    app.route(`/after-${other}`, addBodies(addWork(new Hono().use(make()), probe, limits), probe))
+  }
+  app.get(
+    '/echo',
+    upgradeWebSocket(() => ({ onMessage: (event, socket) => socket.send(`${event.data}`) })),
+  )
   app.onError((error, c) => {
     probe.counts.errors += 1
-    return c.text(error.message, 500)
+    return 'getResponse' in error ? error.getResponse() : c.text(error.message, 500)
   })
   return app
+}
+
+/** Answers with something else, and leaves the body that it got where it is. */
+const dropBody: MiddlewareHandler = async (c, next) => {
+  await next()
+  c.res = undefined
+  c.res = new Response('another body')
 }
 
 /** What Sluice does not do: a permit that is free only after the response. The client must be able to see that. */
 function tooLate(): Hono {
   const app = new Hono()
   let active = 0
-  app.get('/text', async (c: Context) => {
+  app.get('/text', (c: Context) => {
     if (active === 8) return c.body(null, 503)
     active += 1
     setTimeout(() => {

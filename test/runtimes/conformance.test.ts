@@ -1,12 +1,26 @@
 import { afterAll, beforeAll, describe, it } from 'vitest'
+import { acknowledge } from './cases/acknowledge.ts'
+import { delivery } from './cases/delivery.ts'
 import { disconnects } from './cases/disconnects.ts'
 import { lanes } from './cases/lanes.ts'
 import { liveUpdates } from './cases/live-updates.ts'
+import { neighbours } from './cases/neighbours.ts'
+import { queue } from './cases/queue.ts'
+import { unreadBodies } from './cases/unread-bodies.ts'
 import { IS_FULL, Lab } from './lab.ts'
 import { buildServers, isInstalled, RUNTIMES, type Server, startServer } from './servers.ts'
 import { Table } from './table.ts'
 
-const CASES = [...lanes, ...disconnects, ...liveUpdates]
+const CASES = [
+  ...lanes,
+  ...delivery,
+  ...disconnects,
+  ...unreadBodies,
+  ...queue,
+  ...acknowledge,
+  ...neighbours,
+  ...liveUpdates,
+]
 const CASE_TIMEOUT_MS = IS_FULL ? 900_000 : 60_000
 
 const table = new Table()

@@ -102,6 +102,18 @@ export class Lab {
     expect(answers.map((answer) => answer?.status)).toEqual(answers.map(() => 200))
   }
 
+  /**
+   * Exactly `limit` calls may run: a permit given back twice would let more in, one that leaked fewer. The
+   * configuration is replaced by one without a queue.
+   */
+  async hasExactly(limit: number, path: string = '/work/sleep?ms=200'): Promise<void> {
+    await this.configure({ global: { concurrency: limit } })
+    const answers = await Promise.all(Array.from({ length: limit + 1 }, () => this.once(get(path))))
+    const statuses = answers.map((answer) => answer?.status).sort()
+    expect(statuses).toEqual([...Array.from({ length: limit }, () => 200), 503])
+    await this.quiet()
+  }
+
   /** What is held now, anywhere. */
   async #held(): Promise<{ readonly [what: string]: number }> {
     const [state, counts] = await Promise.all([this.state(), this.counts()])

@@ -14,11 +14,14 @@ export interface Counts {
   ended: number
   cancelled: number
   takenBytes: number
-  /** Errors that reached the application's error handler. */
+  /** Bodies of requests, as their handlers read them. */
+  bodies: string[]
+  /** Errors that reached the application's error handler, and the hook for what runs in the background. */
   errors: number
+  backgroundErrors: string[]
 }
 
-/** Counts of one server process, for all of its requests. */
+/** Counts of one server process. A handler counts in what it found when it started, so a reset starts from zero. */
 export class Probe {
   counts: Counts
 
@@ -27,7 +30,7 @@ export class Probe {
   }
 
   reset(): void {
-    this.counts = { ...none(), running: this.counts.running }
+    this.counts = none()
   }
 }
 
@@ -43,6 +46,8 @@ function none(): Counts {
     ended: 0,
     cancelled: 0,
     takenBytes: 0,
+    bodies: [],
     errors: 0,
+    backgroundErrors: [],
   }
 }

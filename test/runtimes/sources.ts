@@ -1,51 +1,42 @@
 import type { Probe } from './probe.ts'
 
-/** A source of `count` chunks of `bytes` each, given as they are asked for. */
-export function chunks(probe: Probe, count: number, bytes: number): ReadableStream<Uint8Array> {
+/** What a streamed body gives, as it is asked for. */
+export interface SourceOptions {
+  /** Chunks, and the bytes of each. */
+  readonly count: number
+  readonly bytes: number
+  /** What each chunk takes. */
+  readonly everyMs?: number
+  /** How long after the last chunk the source says that it is done. */
+  readonly endAfterMs?: number
+  /** The chunk in whose place the source fails. */
+  readonly breaksAt?: number
+}
+
+export function source(probe: Probe, options: SourceOptions): ReadableStream<Uint8Array> {
+  const { count, bytes, everyMs, endAfterMs, breaksAt } = options
   const { counts } = probe
   counts.sources += 1
-  let left = count
+  let [given, isOver] = [0, false]
   return new ReadableStream<Uint8Array>(
     {
-      pull(controller) {
-        if (left === 0) {
+      async pull(controller) {
+        const delayMs = given < count ? everyMs : endAfterMs
+        if (delayMs !== undefined) await sleep(delayMs)
+        if (isOver) return
+        if (given === breaksAt) throw new Error('the source is broken')
+        if (given === count) {
+          isOver = true
           counts.ended += 1
           controller.close()
           return
         }
-        left -= 1
+        given += 1
         counts.takenBytes += bytes
         controller.enqueue(new Uint8Array(bytes).fill(46))
       },
       cancel() {
-        counts.cancelled += 1
-      },
-    },
-    { highWaterMark: 0 },
-  )
-}
-
-/** A source that gives a chunk every `everyMs` until `count` are out; `count` may be infinite. */
-export function ticks(probe: Probe, count: number, everyMs: number, bytes = 16): ReadableStream<Uint8Array> {
-  const { counts } = probe
-  counts.sources += 1
-  let left = count
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        if (left === 0) {
-          counts.ended += 1
-          controller.close()
-          return
-        }
-        left -= 1
-        await sleep(everyMs)
-        counts.takenBytes += bytes
-        try {
-          controller.enqueue(new Uint8Array(bytes).fill(46))
-        } catch {} // cancelled meanwhile
-      },
-      cancel() {
+        isOver = true
         counts.cancelled += 1
       },
     },

@@ -27,12 +27,11 @@ async function whileQueued(lab: Lab, manner: Manner, path: string): Promise<stri
   )
   for (const client of clients) leave(client, manner)
   const quietMs = await lab.quiet()
-  await lab.admits(LIMIT)
-  await lab.quiet()
-  for (const client of clients) client.fin()
-  const answered = (await Promise.all(answers)).filter((answer) => answer?.status === 200).length
   const { started } = await lab.counts()
-  return `${started - LIMIT} ran, ${answered} answered, quiet in ${quietMs} ms`
+  for (const client of clients) client.fin()
+  await lab.hasExactly(LIMIT)
+  const answered = (await Promise.all(answers)).filter((answer) => answer?.status === 200).length
+  return `${started} ran, ${answered} answered, quiet in ${quietMs} ms`
 }
 
 /** Clients of streamed bodies go; the permits that the bodies hold must be free again, the sources over. */
@@ -48,8 +47,6 @@ async function whileStreaming(lab: Lab, manner: Manner, path: string): Promise<s
   await sleep(100)
   for (const client of clients) leave(client, manner)
   const quietMs = await lab.quiet()
-  await lab.admits(LIMIT)
-  await lab.quiet()
   for (const client of clients) client.fin()
   await Promise.all(answers)
   const { cancelled, ended } = await lab.until(
@@ -57,6 +54,7 @@ async function whileStreaming(lab: Lab, manner: Manner, path: string): Promise<s
     (counts) => counts.cancelled + counts.ended === LIMIT,
     'over, every source',
   )
+  await lab.hasExactly(LIMIT)
   return `${cancelled} cancelled, ${ended} ended, quiet in ${quietMs} ms`
 }
 

@@ -1,6 +1,6 @@
 /**
- * A gateway in front of instances that register with it. `PORT=8080 GATEWAY_TOKEN=… node dist/examples/gateway.js`, or
- * the same with Bun or `deno run -A` on this file.
+ * A gateway in front of instances that register with it. `npm run build:examples`, then
+ * `PORT=8080 GATEWAY_TOKEN=… node build/examples/gateway.js`, or the same with Bun or `deno run -A` on this file.
  *
  * The registry is at /gateway; everything else is proxied. PORT (8080; 0 takes a free one), HOST (127.0.0.1),
  * GATEWAY_TOKEN (one is made up) and ALGORITHM (least-active) come from the environment.

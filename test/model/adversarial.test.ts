@@ -182,4 +182,53 @@ describe('attempts to break the queue', () => {
     waiting.release()
     expectQuiet({ core, clock })
   })
+
+  it.each(['a newcomer', 'a waiter'])(
+    'ADM-6 ADM-5 when %s is the 64th to pass an older waiter, what was kept for a younger one goes out at once',
+    async (who) => {
+      const { core, clock, hold, flush } = setup(
+        {
+          queue,
+          global: { partitions: { tenant: { concurrency: 1 } } },
+          contracts: { '/a': { methods: { m1: { concurrency: 1 }, m2: { concurrency: 1 } } } },
+        },
+        { selectors },
+      )
+      const tenant = { keys: { tenant: 't' } }
+      const [m1, m2] = [
+        { contract: '/a', method: 'm1' },
+        { contract: '/a', method: 'm2' },
+      ]
+      const blocker = hold(tenant)
+      const running = { m1: hold(m1), m2: hold(m2) }
+      const [older, younger] = [hold({ ...m2, ...tenant }), hold({ ...m1, ...tenant })]
+      for (let count = 0; count < 64; count += 1) {
+        running.m1.release()
+        running.m1 = hold(m1)
+      }
+      running.m1.release()
+      const heldUp = hold(m1) // the room is kept for `younger`
+      for (let count = 0; count < 63; count += 1) {
+        running.m2.release()
+        running.m2 = hold(m2)
+      }
+      expect([heldUp.waiting, running.m2.started]).toEqual([true, true])
+      const last = who === 'a waiter' ? hold(m2) : undefined
+      running.m2.release()
+      running.m2 = last ?? hold(m2)
+      await flush()
+      expect([heldUp.started, running.m2.started, older.waiting, younger.waiting]).toEqual([true, true, true, true])
+      running.m2.release()
+      expect(hold({ ...m2, oneWay: true }).refusal?.reason).toBe('one_way') // now it is kept for `older`
+      blocker.release()
+      await flush()
+      expect([older.started, younger.waiting]).toEqual([true, true])
+      older.release()
+      heldUp.release()
+      await flush()
+      expect(younger.started).toBe(true)
+      younger.release()
+      expectQuiet({ core, clock })
+    },
+  )
 })

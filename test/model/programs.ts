@@ -26,7 +26,7 @@ export type Op =
       readonly op: 'release' | 'releaseOldest' | 'releasePermits' | 'releaseAgain' | 'abort' | 'abortAnswered'
       readonly pick: number
     }
-  | { readonly op: 'releaseOf'; readonly method: string } // the oldest that runs
+  | { readonly op: 'releaseOf'; readonly method: string | undefined } // the oldest that runs
   | { readonly op: 'advance'; readonly ms: number; readonly stepwise: boolean }
   | { readonly op: 'goBack'; readonly ms: number }
   | { readonly op: 'update'; readonly config: Config; readonly how: 'plain' | 'builder' | 'async' | 'stale' | 'throws' }
@@ -77,14 +77,18 @@ class Author {
   readonly #random: Random
   readonly #tenantPermits: number
   readonly #crossingRate: RateConfig | undefined
+  readonly #isStuck: boolean // the tenant's permit stays where it is
   #shape: Shape
+  #crossing: string | undefined // the method that takes turns now; undefined: the tenant
 
   constructor(profile: Profile, random: Random) {
     this.#profile = profile
     this.#random = random
     this.#tenantPermits = random(4) === 0 ? 2 : 1
     this.#crossingRate = random(3) === 0 ? this.#rate() : undefined
+    this.#isStuck = random(100) < 40
     this.#shape = this.#newShape()
+    this.#crossing = undefined
   }
 
   write(steps: number): Op[] {
@@ -201,13 +205,13 @@ class Author {
         queueOneWayCalls: true,
         unknownBodyBytes: 1,
       },
-      global: { partitions: { tenant }, ...(this.#chance(20) ? { concurrency: 2 + this.#random(4) } : {}) },
+      global: { partitions: { tenant }, ...(this.#chance(20) ? { concurrency: 3 + this.#random(4) } : {}) },
       contracts: {
         '/a': {
-          ...(this.#chance(20) ? { concurrency: 2 + this.#random(4) } : {}),
+          ...(this.#chance(20) ? { concurrency: 3 + this.#random(4) } : {}),
           methods: {
             m1: this.#crossingRate === undefined ? { concurrency: this.#of(1, 1, 1, 2) } : { rate: this.#crossingRate },
-            m2: this.#chance(10) ? { concurrency: 2 } : {},
+            m2: { concurrency: 1 },
           },
         },
       },
@@ -307,21 +311,23 @@ class Author {
 
   /** Two scopes that cross: calls of either take turns to pass those that need both (ADM-6). */
   #starve(step: number): Op {
+    const fill = [undefined, 'm1', 'm2']
+    if (step < 4) return this.#quiet('/a', fill[step - 1], step === 1 ? 't1' : undefined, 1)
     const roll = this.#random(100)
     if (roll < 1) return this.#admit(1)
     if (roll < 2) return { op: this.#of('release', 'abort'), pick: this.#random(1000) }
     if (roll < 3) return { op: 'advance', ms: this.#of(0, 1, 2), stepwise: false }
     if (roll < 4) return { op: 'update', config: this.#config(), how: 'plain' }
-    // One scope after the other: a call leaves, the next comes (first or after it), while calls that need both wait.
-    const isFirst = step % 4 < 2
-    const isBoth = step % 60 === 5
-    const comesFirst = step % 120 < 60
     if (step % 12 === 2 && this.#crossingRate !== undefined) {
       return { op: 'advance', ms: this.#of(1, 5, 25), stepwise: false }
     }
-    if (step % 2 === (comesFirst ? 1 : 0) && !isBoth) return { op: 'releaseOf', method: isFirst ? 'm1' : 'm2' }
-    const tenant = isFirst && !isBoth ? this.#of('t2', 't3', undefined) : 't1'
-    return this.#quiet('/a', isBoth || isFirst ? 'm1' : 'm2', tenant, 1)
+    const method = this.#of('m1', 'm2')
+    if (step % 40 === 5) return this.#quiet('/a', method, 't1', 1)
+    // One scope or the other: a call leaves, the next comes (before or after that), while those that need two wait.
+    if (step % 2 === 0) this.#crossing = this.#of('m1', 'm1', 'm2', ...(this.#isStuck ? [] : [undefined, undefined]))
+    const comesFirst = step % 40 > 25
+    if (step % 2 === (comesFirst ? 1 : 0)) return { op: 'releaseOf', method: this.#crossing }
+    return this.#quiet('/a', this.#crossing, this.#crossing === undefined ? 't1' : this.#of('t2', 't3', undefined), 1)
   }
 
   /** More waiters than one turn may start (QUE-11). */

@@ -167,7 +167,7 @@ export class AdmissionCore {
   track(): Lease {
     this.#unmetered.active += 1
     const route = this.#unmetered.route(undefined, undefined)
-    route.takeUnlimited()
+    route.take(0) // it has no rate
     return new PermitLease(route, null)
   }
 

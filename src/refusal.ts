@@ -26,6 +26,8 @@ export interface Refusal {
 
 /** Builds a refusal with one shape; done once per reason and scope where no time has to be computed. */
 export function refusal(reason: RefusalReason, scope?: string, retryAfterMs?: number): Refusal {
+  // The one kind that is made anew for each call: at once, or its properties would be in a second object (`core.refuse`).
+  if (scope !== undefined && retryAfterMs !== undefined) return { kind: 'refused', reason, scope, retryAfterMs }
   const refused: { kind: 'refused'; reason: RefusalReason; scope?: string; retryAfterMs?: number } = {
     kind: 'refused',
     reason,

@@ -3,25 +3,17 @@ import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { CallKeeper, Gate, Program, QueuePolicy, Route } from '../program/program.ts'
-import { type Refusal, refusal } from '../refusal.ts'
+import type { CallKeeper, KeyedGate, Program, QueuePolicy, Route } from '../program/program.ts'
+import { type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import type { Call, Selector } from './call.ts'
 import { type Lease, PermitLease } from './lease.ts'
+import { type Keyed, NONE, resourcesOf } from './needs.ts'
 import type { Queue } from './queue.ts'
 
 const ABORTED: Refusal = Object.freeze(refusal('aborted'))
 
 export type Answer = Lease | Refusal | Promise<Lease | Refusal>
-
-/** What a call needs on its route, gathered while judging it; partitions that are new are not in their pools yet. */
-interface Needs {
-  readonly resources: Resource[]
-  readonly partitions: Partition[]
-  place: DeliveryKey | null
-  /** The first that lacked room; undefined: the call may start. */
-  lacking: Resource | undefined
-}
 
 /**
  * Decides one call: capture → ask every scope → take at all, or name the first that lacked room.
@@ -88,9 +80,11 @@ export class Admission implements CallKeeper {
     contract.release()
     method.release()
     program.active -= 1
-    for (const partition of partitions) {
-      partition.concurrency?.release()
-      partition.pool.leave(partition)
+    if (partitions.length > 0) {
+      for (const partition of partitions) {
+        partition.concurrency?.release()
+        partition.pool.leave(partition)
+      }
     }
     if (this.#ledger.calls > 0) this.#offer(route, partitions)
     if (program.active === 0) this.#onLeft(program)
@@ -112,78 +106,133 @@ export class Admission implements CallKeeper {
   }
 
   #judge(route: Route, call: Call): Answer {
-    // Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged.
-    const keys = route.gates.map((gate) => this.#keyAt(gate, call))
-    const nowMs = this.#timeline.nowMs()
-    if (this.#ledger.calls > 0) this.#queue.settle(nowMs)
-    const needs: Needs = { resources: [], partitions: [], place: null, lacking: undefined }
-    const policy = route.program.queue
-    for (const [index, gate] of route.gates.entries()) {
-      const id = keys[index]
-      if (gate.kind === 'resource') this.#need(needs, gate.resource, nowMs)
-      else if (gate.kind === 'delivery') {
-        if (id === undefined) continue
-        needs.place = gate.places.find(id)
-        this.#need(needs, needs.place, nowMs)
-        // Never queues: who does not read what he has must not make others wait (REL-6).
-        if (needs.lacking !== undefined) return this.#refuse(needs.place.scope.refuse('delivery'))
-      } else {
-        const { pool } = gate
-        if (id === undefined) continue
-        const partition = pool.find(id, nowMs)
-        // Room for an entry cannot be waited for: what would be waited in is the entry itself.
-        if (!pool.canHold(partition, nowMs)) return this.#refuse(pool.scope.refuse('partition_limit'))
-        needs.partitions.push(partition)
-        if (partition.concurrency !== null) this.#need(needs, partition.concurrency, nowMs)
-        if (partition.rate !== null) this.#need(needs, partition.rate, nowMs)
-      }
-      if (needs.lacking !== undefined && policy === null) return this.#refuse(this.#lacks(needs.lacking, nowMs))
+    if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
+    const nowMs = this.#settledNowMs()
+    let lacking: Resource | undefined
+    for (const resource of route.resources) {
+      if (this.#hasRoom(resource, nowMs)) continue
+      lacking = resource
+      break
     }
-    const { lacking } = needs
-    if (policy === null) {
-      return lacking === undefined ? this.#take(route, needs, nowMs) : this.#refuse(this.#lacks(lacking, nowMs))
-    }
-    const behind = lacking ?? this.#queue.inBacklog(needs.resources)
-    if (behind === undefined) return this.#take(route, needs, nowMs)
-    return this.#enqueue(route, policy, call, needs, behind, nowMs)
+    return this.#decide(route, call, NONE, lacking, nowMs)
   }
 
-  #need(needs: Needs, resource: Resource, nowMs: number): void {
-    needs.resources.push(resource)
-    if (needs.lacking !== undefined) return
-    if (resource.msUntilRoom(nowMs, this.#queue.aheadOfNewcomer(resource)) > 0) needs.lacking = resource
+  #judgeKeyed(route: Route, call: Call): Answer {
+    // Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged.
+    const keys = route.keyed.map((gate) => this.#keyAt(gate, call))
+    const nowMs = this.#settledNowMs()
+    let lacking: Resource | undefined
+    let { partitions, place } = NONE
+    let nextKey = 0
+    for (const gate of route.gates) {
+      if (gate.kind === 'resource') {
+        if (lacking === undefined && !this.#hasRoom(gate.resource, nowMs)) lacking = gate.resource
+      } else {
+        const id = keys[nextKey]
+        nextKey += 1
+        if (id === undefined) continue
+        if (gate.kind === 'delivery') {
+          place = gate.places.find(id)
+          // Never queues: who does not read what he has must not make others wait (REL-6).
+          if (!this.#hasRoom(place, nowMs)) return this.#refuse(place.scope.refuse('delivery'))
+        } else {
+          const { pool } = gate
+          const partition = pool.find(id, nowMs)
+          // Room for an entry cannot be waited for: what would be waited in is the entry itself.
+          if (!pool.canHold(partition, nowMs)) return this.#refuse(pool.scope.refuse('partition_limit'))
+          partitions = partitions.length === 0 ? [partition] : [...partitions, partition]
+          lacking ??= this.#lackingIn(partition, nowMs)
+        }
+      }
+      if (lacking !== undefined && route.program.queue === null) break
+    }
+    return this.#decide(route, call, { partitions, place }, lacking, nowMs)
+  }
+
+  /** The request's one clock reading. Whoever is due something at that instant has it before the call is judged. */
+  #settledNowMs(): number {
+    const nowMs = this.#timeline.nowMs()
+    if (this.#ledger.calls > 0) this.#queue.settle(nowMs)
+    return nowMs
+  }
+
+  #hasRoom(resource: Resource, nowMs: number): boolean {
+    return resource.msUntilRoom(nowMs, resource.waiting === 0 ? 0 : this.#queue.aheadOfNewcomer(resource)) === 0
+  }
+
+  #lackingIn({ concurrency, rate }: Partition, nowMs: number): Resource | undefined {
+    if (concurrency !== null && !this.#hasRoom(concurrency, nowMs)) return concurrency
+    return rate !== null && !this.#hasRoom(rate, nowMs) ? rate : undefined
+  }
+
+  /** Everything has been asked; `lacking` is the first that lacked room. */
+  #decide(route: Route, call: Call, keyed: Keyed, lacking: Resource | undefined, nowMs: number): Answer {
+    const { queue } = route.program
+    if (lacking === undefined) {
+      if (this.#ledger.calls === 0) return this.#take(route, keyed, nowMs)
+      const resources = resourcesOf(route, keyed)
+      const behind = queue === null ? undefined : this.#queue.inBacklog(resources)
+      if (queue === null || behind === undefined) return this.#takeAmongWaiters(route, keyed, resources, nowMs)
+      return this.#enqueue(route, queue, call, keyed, behind, true, nowMs)
+    }
+    if (queue === null) return this.#refuse(this.#lacks(lacking, nowMs))
+    return this.#enqueue(route, queue, call, keyed, lacking, false, nowMs)
+  }
+
+  #takeAmongWaiters(route: Route, keyed: Keyed, resources: readonly Resource[], nowMs: number): Lease {
+    this.#queue.beforePass(resources, nowMs)
+    const lease = this.#take(route, keyed, nowMs)
+    if (this.#ledger.calls > 0) this.#queue.passedBy(resources, nowMs)
+    return lease
   }
 
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
-  #take(route: Route, { resources, partitions, place }: Needs, nowMs: number): Lease {
-    if (this.#ledger.calls > 0) this.#queue.beforePass(resources, nowMs)
-    for (const resource of resources) resource.take(nowMs)
-    for (const partition of partitions) partition.pool.enter(partition, nowMs)
-    place?.places.enter(place)
-    route.takeUnlimited()
+  #take(route: Route, { partitions, place }: Keyed, nowMs: number): Lease {
+    route.take(nowMs)
+    for (const partition of partitions) {
+      partition.concurrency?.take()
+      partition.rate?.take(nowMs)
+      partition.pool.enter(partition, nowMs)
+    }
+    if (place !== null) {
+      place.take()
+      place.places.enter(place)
+    }
     route.program.active += 1
     this.#totals.admitted += 1
-    if (this.#ledger.calls > 0) this.#queue.passedBy(resources, nowMs)
-    const isPlain = partitions.length === 0 && place === null
-    return new PermitLease(route, isPlain ? null : { partitions, waitedMs: 0, place, permits: true })
+    if (partitions.length === 0 && place === null) return new PermitLease(route, null)
+    return new PermitLease(route, { partitions, waitedMs: 0, place, permits: true })
   }
 
-  /** Order of reasons: one-way, rate, calls, bytes (ADM-10); the signal is touched last, when the call queues (RUN-2). */
-  #enqueue(route: Route, policy: QueuePolicy, call: Call, needs: Needs, lacking: Resource, nowMs: number): Answer {
-    const { scope } = lacking
+  /**
+   * Order of reasons: one-way, rate, calls, bytes (ADM-10); the signal is touched last, when the call queues (RUN-2).
+   *
+   * `behind` is what the call would wait for. If only its turn is lacking there is room for everybody who waits and for
+   * this call, too: it starts where it may not wait (QUE-11).
+   */
+  #enqueue(
+    route: Route,
+    policy: QueuePolicy,
+    call: Call,
+    keyed: Keyed,
+    behind: Resource,
+    lacksTurnOnly: boolean,
+    nowMs: number,
+  ): Answer {
     const { admitted, queued } = this.#totals
-    const turnAway = (answer: Refusal): Answer =>
-      // Only its turn is lacking: there is room for everybody who waits and for this call, too (QUE-11).
-      needs.lacking === undefined ? this.#take(route, needs, nowMs) : this.#refuse(answer)
     const oneWay = policy.queueOneWayCalls ? undefined : call.oneWay
-    if (oneWay === true) return turnAway(scope.refuse('one_way'))
-    for (const resource of needs.resources) {
-      if (!resource.timed) continue
-      // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
-      const waitMs = resource.msUntilRoom(nowMs, resource.waiting)
-      if (waitMs >= policy.maxQueueDelayMs) return this.#refuse(refusal(resource.reason, resource.scope.name, waitMs))
+    if (oneWay === true) return this.#turnAway(route, keyed, behind, 'one_way', lacksTurnOnly, nowMs)
+    if (!route.isPlain) {
+      for (const resource of resourcesOf(route, keyed)) {
+        if (!resource.timed) continue
+        // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
+        const waitMs = resource.msUntilRoom(nowMs, resource.waiting)
+        if (waitMs >= policy.maxQueueDelayMs) return this.#refuse(refusal(resource.reason, resource.scope.name, waitMs))
+      }
     }
-    if (this.#ledger.calls >= policy.maxQueuedCalls) return turnAway(scope.refuse('queue_calls'))
+    if (this.#ledger.calls >= policy.maxQueuedCalls) {
+      return this.#turnAway(route, keyed, behind, 'queue_calls', lacksTurnOnly, nowMs)
+    }
     const declared = call.bytes ?? 0
     const bytes = declared === 'unknown' ? policy.unknownBodyBytes : declared
     // Before anything is entered: a caller's mistake must not cost a permit (ADM-7).
@@ -191,24 +240,32 @@ export class Admission implements CallKeeper {
       throw new RangeError(`Cannot queue the call: bytes must be a whole number, 0 or more, got ${bytes}`)
     }
     if (bytes > 0 && this.#ledger.bytes + bytes > policy.maxQueuedBytes) {
-      return turnAway(scope.refuse('queue_bytes'))
+      return this.#turnAway(route, keyed, behind, 'queue_bytes', lacksTurnOnly, nowMs)
     }
     const signal = typeof call.signal === 'function' ? call.signal() : call.signal
     if (signal?.aborted === true) return this.#refuse(ABORTED)
     // So far the call's getters were the caller's code, which may have admitted, queued or released: then judge anew.
     const isOvertaken = this.#totals.admitted !== admitted || this.#totals.queued !== queued
-    if (isOvertaken || this.#hasRoom(needs, nowMs)) {
+    if (isOvertaken || (!lacksTurnOnly && this.#hasRoom(behind, nowMs))) {
       return this.#judge(route, { keys: call.keys, oneWay, bytes, signal })
     }
-    const { resources, partitions, place } = needs
+    const { partitions, place } = keyed
     for (const partition of partitions) partition.pool.enter(partition, nowMs)
     place?.places.enter(place)
+    const resources = resourcesOf(route, keyed)
     return this.#queue.enqueue({ route, policy, resources, partitions, place, bytes, signal }, nowMs)
   }
 
-  /** Has what was lacking got room since it was asked? */
-  #hasRoom({ lacking }: Needs, nowMs: number): boolean {
-    return lacking !== undefined && lacking.msUntilRoom(nowMs, this.#queue.aheadOfNewcomer(lacking)) === 0
+  #turnAway(
+    route: Route,
+    keyed: Keyed,
+    behind: Resource,
+    reason: RefusalReason,
+    lacksTurnOnly: boolean,
+    nowMs: number,
+  ): Answer {
+    if (lacksTurnOnly) return this.#takeAmongWaiters(route, keyed, resourcesOf(route, keyed), nowMs)
+    return this.#refuse(behind.scope.refuse(reason))
   }
 
   #lacks(resource: Resource, nowMs: number): Refusal {
@@ -216,8 +273,7 @@ export class Admission implements CallKeeper {
     return refusal(resource.reason, resource.scope.name, resource.msUntilRoom(nowMs, resource.waiting))
   }
 
-  #keyAt(gate: Gate, call: Call): string | undefined {
-    if (gate.kind === 'resource') return undefined
+  #keyAt(gate: KeyedGate, call: Call): string | undefined {
     const { keys } = call
     const { selector } = gate.kind === 'pool' ? gate.pool : gate.places
     if (keys === undefined) return this.#selectors.get(selector)?.(call)

@@ -75,6 +75,12 @@ export class PermitLease implements Lease {
   }
 
   release(): void {
+    // Apart, and all there is for most leases: one small function that compilers put into its caller (`core.immediate`).
+    if (this.#held === null) this.#releaseSlots()
+    else this.#releaseHeld()
+  }
+
+  #releaseHeld(): void {
     this.releasePermits()
     const place = this.#held?.place ?? null
     if (this.#held === null || place === null) return
@@ -84,13 +90,16 @@ export class PermitLease implements Lease {
 
   releasePermits(): void {
     const held = this.#held
-    if (held === null) {
-      this.#held = RELEASED
-      this.#route.program.keeper.release(this.#route, RELEASED.partitions)
-    } else if (held.permits) {
+    if (held === null) this.#releaseSlots()
+    else if (held.permits) {
       held.permits = false
       this.#route.program.keeper.release(this.#route, held.partitions)
     }
+  }
+
+  #releaseSlots(): void {
+    this.#held = RELEASED
+    this.#route.program.keeper.release(this.#route, RELEASED.partitions)
   }
 
   [Symbol.dispose](): void {

@@ -226,9 +226,13 @@ export class Queue {
   #grant(lane: Lane, nowMs: number): void {
     const waiter = lane.first
     const { route, partitions, place, places } = lane
-    for (const { line } of places) line.resource.take(nowMs)
-    route.takeUnlimited()
-    for (const partition of partitions) partition.pool.stamp(partition, nowMs)
+    route.take(nowMs)
+    for (const partition of partitions) {
+      partition.concurrency?.take()
+      partition.rate?.take(nowMs)
+      partition.pool.stamp(partition, nowMs)
+    }
+    place?.take()
     const lines = places.map(({ line }) => line)
     this.#handedOut(lines, waiter.key, nowMs)
     route.program.active += 1

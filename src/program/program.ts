@@ -1,5 +1,5 @@
 import type { Config, DeliveryConfig, HoldUntil } from '../config/types.ts'
-import { type Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
+import type { Concurrency } from '../kernel/concurrency.ts'
 import type { DeliveryKey, DeliveryPlaces } from '../kernel/delivery.ts'
 import type { Partition, PartitionPool } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
@@ -11,8 +11,10 @@ export interface BoundDelivery {
 }
 
 /** One thing that a route asks: a resource of the scope itself, or the partition pool that holds a key's resources. */
-export type Gate =
-  | { readonly kind: 'resource'; readonly resource: Resource }
+export type Gate = { readonly kind: 'resource'; readonly resource: Resource } | KeyedGate
+
+/** Which resources they are depends on a key of the call. */
+export type KeyedGate =
   | { readonly kind: 'pool'; readonly pool: PartitionPool }
   | { readonly kind: 'delivery'; readonly places: DeliveryPlaces }
 
@@ -44,6 +46,11 @@ export class Route {
   readonly method: Concurrency
   /** Everything the route asks, in judging order: delivery, global, contract, method; each concurrency, rate, partitions. */
   readonly gates: readonly Gate[]
+  /** Of the gates, those that ask for a key, and the resources of the others. */
+  readonly keyed: readonly KeyedGate[]
+  readonly resources: readonly Resource[]
+  /** Of the resources, those that the three slots are not. */
+  readonly timed: readonly Resource[]
   /** Only concurrency: deciding needs no clock, no key and no loop. */
   readonly isPlain: boolean
   /** Has the route partitions, so that a lease may hold more than the three slots? */
@@ -66,18 +73,25 @@ export class Route {
     this.method = slots.method
     const { delivery, holdUntil = 'handler' } = settings
     this.gates = delivery === undefined ? gates : [{ kind: 'delivery', places: delivery.places }, ...gates]
-    this.isPlain = this.gates.every((gate) => gate.kind === 'resource' && !gate.resource.timed)
+    this.keyed = this.gates.filter((gate) => gate.kind !== 'resource')
+    this.resources = this.gates.flatMap((gate) => (gate.kind === 'resource' ? [gate.resource] : []))
+    this.timed = this.resources.filter(({ timed }) => timed)
+    this.isPlain = this.keyed.length === 0 && this.timed.length === 0
     this.hasPools = gates.some((gate) => gate.kind === 'pool')
     this.scopes = scopes
     this.holdUntil = holdUntil
     this.delivery = delivery?.config
   }
 
-  /** Takes of the slots that no gate stands for: every release gives three back, so every admission takes three. */
-  takeUnlimited(): void {
-    if (this.global.limit === UNLIMITED) this.global.take()
-    if (this.contract.limit === UNLIMITED) this.contract.take()
-    if (this.method.limit === UNLIMITED) this.method.take()
+  /**
+   * Takes one of everything that needs no key, also of the slots that no gate stands for: every release gives three
+   * back, so every admission takes three.
+   */
+  take(nowMs: number): void {
+    this.global.take()
+    this.contract.take()
+    this.method.take()
+    for (const resource of this.timed) resource.take(nowMs)
   }
 }
 

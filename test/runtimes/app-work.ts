@@ -23,6 +23,7 @@ export function addWork(app: Hono, probe: Probe, limits: Limits): Hono {
   app.all('/sleep', (c) =>
     counted(async () => {
       await sleep(number(c, 'ms'))
+      if (c.req.query('then') === 'stream') return c.body(source(probe, { count: 4, bytes: 16, everyMs: 20 }))
       return c.text('slept')
     }),
   )

@@ -4,7 +4,7 @@ import type { Config, ConfigInput, Snapshot } from '../../src/core.ts'
 import { TOKEN } from './app.ts'
 import { type Answer, get, once, post } from './client.ts'
 import type { Counts } from './probe.ts'
-import type { Runtime, Server } from './servers.ts'
+import type { Runtime, ServerProcess } from './servers.ts'
 
 /** Ten times as much as in a usual run, which has to be short. */
 export const IS_FULL: boolean = process.env.SLUICE_RUNTIMES_FULL === '1'
@@ -25,21 +25,19 @@ export interface Case {
 
 /** A running server as a case sees it: its port, its operator's side, and what its handlers have seen. */
 export class Lab {
-  readonly server: Server
+  readonly runtime: Runtime
+  readonly server: ServerProcess
   readonly port: number
 
-  constructor(server: Server, port: number = server.port) {
+  constructor(runtime: Runtime, server: ServerProcess, socket = 'http') {
+    this.runtime = runtime
     this.server = server
-    this.port = port
+    this.port = server.port(socket)
   }
 
-  get runtime(): Runtime {
-    return this.server.runtime
-  }
-
-  /** The same server where requests have a signal that fires, if that is another place. */
+  /** Where requests have a signal that fires; on workerd that is another worker of the same process. */
   withSignals(): Lab {
-    return new Lab(this.server, this.server.signalPort)
+    return this.runtime === 'workerd' ? new Lab(this.runtime, this.server, 'signals') : this
   }
 
   /** Replaces the whole configuration, and forgets what handlers saw before. */

@@ -34,6 +34,25 @@ async function whileQueued(lab: Lab, manner: Manner, path: string): Promise<stri
   return `${started} ran, ${answered} answered, quiet in ${quietMs} ms`
 }
 
+/** Clients go while handlers run whose bodies hold the permits: bodies that nobody will ever read, perhaps. */
+async function beforeTheBody(lab: Lab, manner: Manner, path: string): Promise<string> {
+  const delivery = { key: 'client', maxOpenBodies: LIMIT, stallTimeoutMs: 1000 }
+  await lab.configure({ global: { concurrency: LIMIT }, contracts: { '/work': { holdUntil: 'body', delivery } } })
+  const clients = Array.from({ length: LIMIT }, () => new Connection(lab.port))
+  const answers = clients.map((client) => client.send(get(path, { 'X-Client': 'one' })))
+  await lab.until(
+    () => lab.counts(),
+    ({ running }) => running === LIMIT,
+    'running, all',
+  )
+  for (const client of clients) leave(client, manner)
+  const quietMs = await lab.quiet()
+  for (const client of clients) client.fin()
+  await Promise.all(answers)
+  await lab.hasExactly(LIMIT)
+  return `quiet in ${quietMs} ms`
+}
+
 /** Clients of streamed bodies go; the permits that the bodies hold must be free again, the sources over. */
 async function whileStreaming(lab: Lab, manner: Manner, path: string): Promise<string> {
   await lab.configure({ global: { concurrency: LIMIT }, contracts: { '/work': { holdUntil: 'body' } } })
@@ -68,6 +87,16 @@ export const disconnects: readonly Case[] = MANNERS.flatMap((manner): Case[] => 
     name: `RUN-2 clients that run and wait go by ${manner}, the handler has the signal: nothing leaks`,
     label: `${manner}, running and queued, signal`,
     run: (lab) => whileQueued(lab.withSignals(), manner, '/work/signal?ms=300'),
+  },
+  {
+    name: `REL-2 clients go by ${manner} before their bodies begin: nothing leaks`,
+    label: `${manner}, before a held text`,
+    run: (lab) => beforeTheBody(lab, manner, '/work/sleep?ms=300'),
+  },
+  {
+    name: `REL-2 clients go by ${manner} before their streams begin: nothing leaks`,
+    label: `${manner}, before a held stream`,
+    run: (lab) => beforeTheBody(lab, manner, '/work/sleep?ms=300&then=stream'),
   },
   {
     name: `REL-2 clients go by ${manner} while their bodies are streamed: nothing leaks`,

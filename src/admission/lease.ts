@@ -34,7 +34,7 @@ const RELEASED: Held = { partitions: [], waitedMs: 0, place: null, permits: fals
 
 /**
  * The lease of a call with limits. Fresh for every call, never pooled: a stale handle must not release another's
- * permit. Two fields, 40 bytes on V8 (`bench/core`).
+ * permit. Two fields, 40 bytes on V8, and no private method, for which each lease would carry a mark (`core.immediate`).
  */
 export class PermitLease implements Lease {
   readonly #route: Route
@@ -75,36 +75,36 @@ export class PermitLease implements Lease {
   }
 
   release(): void {
-    // Apart, and all there is for most leases: one small function that compilers put into its caller (`core.immediate`).
-    if (this.#held === null) this.#releaseSlots()
-    else this.#releaseHeld()
-  }
-
-  #releaseHeld(): void {
-    this.releasePermits()
-    const place = this.#held?.place ?? null
-    if (this.#held === null || place === null) return
-    this.#held.place = null
-    this.#route.program.keeper.closeBody(place)
-  }
-
-  releasePermits(): void {
     const held = this.#held
-    if (held === null) this.#releaseSlots()
-    else if (held.permits) {
-      held.permits = false
-      this.#route.program.keeper.release(this.#route, held.partitions)
+    if (held !== null) releaseHeld(this.#route, held)
+    else {
+      this.#held = RELEASED
+      this.#route.program.keeper.release(this.#route, RELEASED.partitions)
     }
   }
 
-  #releaseSlots(): void {
-    this.#held = RELEASED
-    this.#route.program.keeper.release(this.#route, RELEASED.partitions)
+  releasePermits(): void {
+    if (this.#held === null) this.release()
+    else releasePermits(this.#route, this.#held)
   }
 
   [Symbol.dispose](): void {
     this.release()
   }
+}
+
+function releaseHeld(route: Route, held: Held): void {
+  releasePermits(route, held)
+  const { place } = held
+  if (place === null) return
+  held.place = null
+  route.program.keeper.closeBody(place)
+}
+
+function releasePermits(route: Route, held: Held): void {
+  if (!held.permits) return
+  held.permits = false
+  route.program.keeper.release(route, held.partitions)
 }
 
 /** The lease of a call while admission is disabled: one for all, nothing to release (ADM-11). */

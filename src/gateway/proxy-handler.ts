@@ -12,7 +12,7 @@ export interface ProxyFailure {
   /** `unsent`, `cut` and `unknown` as in {@link FetchFailure}. */
   readonly failure: 'unsent' | 'cut' | 'unknown' | 'timeout'
   readonly error: unknown
-  /** Whether the request goes to an upstream once more. */
+  /** Whether the request goes to an upstream once more, unless this very call takes the last one for it out. */
   readonly isRetried: boolean
 }
 
@@ -65,8 +65,10 @@ export function createProxyHandler(
     if (first === undefined) return unavailable(parts)
     c.set('upstream', first.id)
     const outcome = await transfer(request, first, deadlineAtMs, parts)
-    const second = retryTarget(request, outcome, first, key, selection)
-    report(options, outcome, first, second !== undefined)
+    const retry = retryOf(request, outcome)
+    report(options, outcome, first, retry !== null && canRetry(retry, first, selection))
+    // The hook may have changed the upstreams, so the second is selected after it, and counted in that same turn.
+    const second = retry === null ? undefined : retryTarget(retry, first, key, selection)
     if (second === undefined) return answerOf(outcome)
 
     c.set('upstream', second.id)
@@ -76,19 +78,28 @@ export function createProxyHandler(
   }
 }
 
+/** Where a request that failed may go once more. */
+type Retry = 'other' | 'any'
+
+function retryOf({ raw, body }: ProxyRequest, outcome: Transfer): Retry | null {
+  if (outcome.kind !== 'failed' || raw.signal.aborted) return null
+  if (outcome.failure === 'unsent') return outcome.isBodyUntouched ? 'other' : null
+  if (body !== null || !SAFE_METHODS.has(raw.method)) return null
+  // An upstream that let an idle socket go is well: with no other, a new connection to it is the retry.
+  return outcome.failure === 'cut' ? 'any' : 'other'
+}
+
+function canRetry(retry: Retry, tried: Upstream, selection: Selection): boolean {
+  return selection.hasCandidate(tried) || (retry === 'any' && selection.hasCandidate())
+}
+
 function retryTarget(
-  { raw, body }: ProxyRequest,
-  outcome: Transfer,
+  retry: Retry,
   tried: Upstream,
   key: string | undefined,
   selection: Selection,
 ): Upstream | undefined {
-  if (outcome.kind !== 'failed' || raw.signal.aborted) return undefined
-  const other = (): Upstream | undefined => selection.select({ key, exclude: tried })
-  if (outcome.failure === 'unsent') return outcome.isBodyUntouched ? other() : undefined
-  if (body !== null || !SAFE_METHODS.has(raw.method)) return undefined
-  // An upstream that let an idle socket go is well: with no other, a new connection to it is the retry.
-  return outcome.failure === 'cut' ? (other() ?? selection.select({ key })) : other()
+  return selection.select({ key, exclude: tried }) ?? (retry === 'any' ? selection.select({ key }) : undefined)
 }
 
 function answerOf(outcome: Transfer): Response {

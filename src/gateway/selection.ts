@@ -65,6 +65,11 @@ export class Selection {
     }
   }
 
+  /** Whether {@link select} would find one now. Takes nobody's turn. */
+  hasCandidate(exclude?: Upstream): boolean {
+    return this.#upstreams.candidates(this.#upstreams.nowMs()).some((upstream) => upstream !== exclude)
+  }
+
   /** Why {@link select} found nothing. */
   unavailableReason(): UnavailableReason {
     let reason: UnavailableReason = 'no_upstreams'

@@ -545,6 +545,58 @@ describe('failures', () => {
     expectQuiet(setupOf)
   })
 
+  it('GWY-3 a hook that takes the only upstream out leaves nothing to retry on, and fails nobody', async () => {
+    for (const type of ['offline', 'draining'] as const) {
+      const setupOf = failing(
+        ['a'],
+        {},
+        { onFailure: ({ upstream }) => setupOf.gateway.upstreams.apply([{ type, id: upstream }]) },
+      )
+      setupOf.network.at(originOf('a'), () => {
+        throw cut()
+      })
+      expect(await setupOf.ask()).toBe('502 upstream_failed')
+      expect(setupOf.network.requests).toHaveLength(1)
+      expectQuiet(setupOf)
+    }
+  })
+
+  it('GWY-3 a hook that marks every upstream draining keeps the retry from each of them', async () => {
+    for (const failure of [cut(), refused(), new Error('the moon is full')]) {
+      const setupOf = failing(
+        ['a', 'b'],
+        {},
+        {
+          onFailure: () => {
+            for (const id of ['a', 'b']) setupOf.drain(id)
+          },
+        },
+      )
+      setupOf.network.at(originOf('a'), () => {
+        throw failure
+      })
+      expect(await setupOf.ask()).toMatch(/^502 /)
+      expect(setupOf.network.origins).toEqual(['http://a.test'])
+      expectQuiet(setupOf)
+    }
+  })
+
+  it('GWY-5 a hook is told of a retry only if there was an upstream for it', async () => {
+    for (const [ids, makeError, isRetried] of [
+      [['a'], refused, false],
+      [['a'], cut, true],
+      [['a', 'b'], refused, true],
+    ] as const) {
+      const setupOf = failing(ids)
+      setupOf.network.at(originOf('a'), () => {
+        throw makeError()
+      })
+      await setupOf.ask()
+      expect(setupOf.failures[0]?.isRetried).toBe(isRetried)
+      expectQuiet(setupOf)
+    }
+  })
+
   it('GWY-5 a hook that throws fails nobody', async () => {
     const onFailure = (): void => {
       throw new Error('hook')

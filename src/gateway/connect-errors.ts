@@ -7,19 +7,25 @@
  */
 export type FetchFailure = 'unsent' | 'cut' | 'unknown'
 
-// Node has the code on a cause, Bun on the error itself.
+// Node has the code on a cause, Bun on the error itself. These name the step that failed, unless a system call says otherwise.
 const UNSENT_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
   'UND_ERR_CONNECT_TIMEOUT',
   'ConnectionRefused',
   'FailedToOpenSocket',
 ])
+// A request that was sent can end in these too, so they are unsent by `connect` only.
+const UNREACHABLE_CODES: ReadonlySet<string> = new Set([
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ETIMEDOUT',
+])
+// Not every runtime names the system call.
+const UNUSED_SOCKET: ReadonlySet<string> = new Set(['', 'connect', 'getaddrinfo'])
 const CUT_CODES: ReadonlySet<string> = new Set([
   'ECONNRESET',
   'EPIPE',
@@ -50,13 +56,11 @@ function ofAll(errors: readonly unknown[]): FetchFailure {
 
 function ofOne(error: Error): FetchFailure {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  // A connect that timed out has the same code as a read that did; only the former sent nothing.
-  if (UNSENT_CODES.has(code) || (code === 'ETIMEDOUT' && isConnect(error))) return 'unsent'
-  if (CUT_CODES.has(code)) return isConnect(error) ? 'unsent' : 'cut'
+  const syscall = 'syscall' in error && typeof error.syscall === 'string' ? error.syscall : ''
+  const isConnect = syscall === 'connect'
+  if (UNSENT_CODES.has(code)) return UNUSED_SOCKET.has(syscall) ? 'unsent' : 'unknown'
+  if (UNREACHABLE_CODES.has(code)) return isConnect ? 'unsent' : 'unknown'
+  if (CUT_CODES.has(code)) return isConnect ? 'unsent' : 'cut'
   if (UNSENT_MESSAGE.test(error.message) || error.name === 'ConnectionRefused') return 'unsent'
   return CUT_MESSAGE.test(error.message) || error.name === 'ConnectionReset' ? 'cut' : 'unknown'
-}
-
-function isConnect(error: Error): boolean {
-  return 'syscall' in error && error.syscall === 'connect'
 }

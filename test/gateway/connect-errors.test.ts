@@ -58,6 +58,23 @@ describe('classifyFetchFailure', () => {
     expect(classifyFetchFailure(all())).toBe('unknown')
   })
 
+  it('GWY-5 a network that went away under a request may have carried it: only a failed connect is unsent', () => {
+    for (const code of ['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN']) {
+      expect(classifyFetchFailure(node(code, { syscall: 'connect' })), code).toBe('unsent')
+      for (const more of [{ syscall: 'read' }, { syscall: 'write' }, {}]) {
+        expect(classifyFetchFailure(node(code, more)), code).toBe('unknown')
+      }
+      expect(classifyFetchFailure(bun(code)), code).toBe('unknown')
+    }
+    // An ICMP message can end an established connection by this code too.
+    for (const syscall of ['read', 'write']) {
+      expect(classifyFetchFailure(node('ECONNREFUSED', { syscall }))).toBe('unknown')
+    }
+    const one = (code: string, syscall: string): Error => Object.assign(new Error(code), { code, syscall })
+    const mixed = new AggregateError([one('ECONNREFUSED', 'connect'), one('EHOSTUNREACH', 'write')])
+    expect(classifyFetchFailure(new TypeError('fetch failed', { cause: mixed }))).toBe('unknown')
+  })
+
   it('GWY-5 what is not recognised is unknown: never a guess from a name that only looks alike', () => {
     const circle = new Error('circle')
     circle.cause = circle

@@ -43,7 +43,7 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 /**
  * A handler that sends each request to a selected upstream and its answer back, both streamed.
  *
- * One retry at most (GWY-5), never after a byte of the answer and never with a body that an upstream may have read:
+ * One retry at most (GWY-5), never after the head of an answer and never with a body that an upstream may have read:
  * - no connection was made: any method, on another upstream;
  * - the connection was cut, as happens with an idle socket: safe methods without body, on another upstream if there is one;
  * - not recognised: safe methods without body, on another upstream.
@@ -82,7 +82,7 @@ export function createProxyHandler(
 type Retry = 'other' | 'any'
 
 function retryOf({ raw, body }: ProxyRequest, outcome: Transfer): Retry | null {
-  if (outcome.kind !== 'failed' || raw.signal.aborted) return null
+  if (outcome.kind !== 'failed' || outcome.hasAnswer || raw.signal.aborted) return null
   if (outcome.failure === 'unsent') return outcome.isBodyUntouched ? 'other' : null
   if (body !== null || !SAFE_METHODS.has(raw.method)) return null
   // An upstream that let an idle socket go is well: with no other, a new connection to it is the retry.

@@ -21,6 +21,8 @@ export type Transfer =
   | {
       readonly kind: 'failed'
       readonly failure: FetchFailure
+      /** Whether the head of an answer was there, which then could not be passed on: whatever was asked has been done. */
+      readonly hasAnswer: boolean
       /** Whether the body, if there is one, is as it came: only then may it be handed to another upstream. */
       readonly isBodyUntouched: boolean
       readonly error: unknown
@@ -45,7 +47,7 @@ export function transfer(
   const controller = new AbortController()
   const clientSignal = request.raw.signal
   let sent: Request | undefined
-  let hasAnswer = false
+  let answer: Response | undefined
 
   return new Promise<Transfer>((resolve) => {
     let isSettled = false
@@ -80,10 +82,9 @@ export function transfer(
       redirect: 'manual',
       customFetch: async (outgoing) => {
         sent = outgoing
-        const response = await fetch(outgoing)
-        hasAnswer = true
-        coding = response.headers.get('content-encoding')
-        return response
+        answer = await fetch(outgoing)
+        coding = answer.headers.get('content-encoding')
+        return answer
       },
     }).then(
       (response) => {
@@ -97,9 +98,16 @@ export function transfer(
       },
       (error: unknown) => {
         if (isSettled) return
+        const hasAnswer = answer !== undefined
         const failure = hasAnswer ? 'unknown' : classifyFetchFailure(error)
         if (failure === 'unsent') upstreams.recordConnectError(upstream)
-        settle({ kind: 'failed', failure, isBodyUntouched: isUntouched(request, sent), error })
+        if (hasAnswer) {
+          upstreams.recordConnected(upstream)
+          // Nobody will read it, so its connection would never come free.
+          controller.abort(error)
+          answer?.body?.cancel(error).catch(() => {})
+        }
+        settle({ kind: 'failed', failure, hasAnswer, isBodyUntouched: isUntouched(request, sent), error })
       },
     )
   })

@@ -510,6 +510,26 @@ describe('failures', () => {
     expectQuiet(setupOf)
   })
 
+  it('GWY-5 an answer that cannot be passed on is no reason to ask again, nor a connect error', async () => {
+    const setupOf = failing(['a', 'b'])
+    setupOf.network.at(originOf('a'), () => Response.error()) // a status that no response can be made with
+    expect(await setupOf.ask()).toBe('502 upstream_failed')
+    expect(setupOf.network.origins).toEqual(['http://a.test'])
+    expect(setupOf.failures).toMatchObject([{ upstream: 'a', failure: 'unknown', isRetried: false }])
+    expectQuiet(setupOf)
+  })
+
+  it('GWY-5 an answer that cannot be passed on is let go of, so that its connection is', async () => {
+    const setupOf = failing(['a', 'b'])
+    const download = manual()
+    const odd = new Response(download.body)
+    Object.defineProperty(odd, 'status', { value: 999 })
+    setupOf.network.at(originOf('a'), () => odd)
+    expect(await setupOf.ask()).toBe('502 upstream_failed')
+    expect(download.cancelled).toBeDefined()
+    expectQuiet(setupOf)
+  })
+
   it('GWY-5 no answer in time is a 504, one deadline for the retry too, and a late answer is dropped', async () => {
     const setupOf = failing(['a', 'b'], {}, { timeoutMs: 1000 })
     const download = manual()

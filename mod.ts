@@ -18,6 +18,7 @@
  *
  * @module
  */
+export type { Answer } from './src/admission/admit.ts'
 export type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from './src/admission/call.ts'
 export type { Lease } from './src/admission/lease.ts'
 export type { AdmissionCore, BoundRoute, Candidate, Published } from './src/admission-core.ts'
@@ -48,7 +49,16 @@ export type {
 export type { DrainOptions, StopReport } from './src/control/draining.ts'
 export type { State } from './src/control/lifecycle.ts'
 export type { PublicState, PublishEvent, WriteOptions } from './src/control/reporter.ts'
-export type { Snapshot } from './src/control/snapshot.ts'
+export type {
+  DefinedLabels,
+  DeliverySnapshot,
+  GenerationSnapshot,
+  PartitionsSnapshot,
+  RateSnapshot,
+  ScopeLabels,
+  ScopeSnapshot,
+  Snapshot,
+} from './src/control/snapshot.ts'
 export type { ConfigIssue } from './src/errors.ts'
 export {
   AdmissionConfigError,
@@ -56,12 +66,14 @@ export {
   AdmissionStateError,
   UnsupportedTransitionError,
 } from './src/errors.ts'
+export { AcknowledgedRefusalError } from './src/hono/acknowledge.ts'
 export type { AdminIdentity, AdminOptions, AdminRole } from './src/hono/admin-auth.ts'
 export type { RouteIdentity } from './src/hono/call-from-context.ts'
 export type { ClientAddressOptions } from './src/hono/client-address.ts'
 export { clientAddress } from './src/hono/client-address.ts'
 export type { Admission, AdmissionOptions } from './src/hono/create-admission.ts'
 export { createAdmission } from './src/hono/create-admission.ts'
+export { BodyStalledError } from './src/hono/hold-body.ts'
 export type { AdmissionInfo, AdmissionVariables } from './src/hono/middleware.ts'
 export type { RateLimitHeaders } from './src/hono/rate-limit-headers.ts'
 export type { Plan, QueueChange, RouteChange, ScopeChange } from './src/program/plan.ts'

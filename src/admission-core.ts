@@ -96,12 +96,13 @@ export class AdmissionCore {
     const onLeft = (program: Program): void => this.#left(program)
     this.#queue = new Queue(this.#timeline, this.#kernel.ledger, this.#totals, onLeft, options.ownTimers ?? false)
     this.#admission = new Admission(this.#timeline, this.#kernel.ledger, this.#queue, this.#totals, selectors, onLeft)
-    this.#draining = new Draining(this.#timeline, this.#lifecycle, () => this.#counts())
     this.#reporter = new Reporter(onPublish, () => ({
       state: this.state,
       draining: this.draining,
+      announcing: this.#lifecycle.drain === 'announcing',
       generation: this.generation,
     }))
+    this.#draining = new Draining(this.#timeline, this.#lifecycle, this.#reporter, () => this.#counts())
     this.#workshop = { kernel: this.#kernel, keeper: this.#admission, selectors }
     this.#unmetered = unmeteredProgram(this.#kernel, this.#admission)
     this.#program = null
@@ -124,6 +125,12 @@ export class AdmissionCore {
     return this.#lifecycle.ready
   }
 
+  /** Is every new call refused, without being judged: sealed by a drain, or stopped? */
+  get closed(): boolean {
+    if (this.#lifecycle.isGuarded) this.#draining.look()
+    return this.#lifecycle.closed !== null
+  }
+
   /** The last one published; 0 before the first. */
   get generation(): number {
     return this.#publication.generation
@@ -144,7 +151,7 @@ export class AdmissionCore {
    */
   admit(call: Call = NO_CALL): Answer {
     const program = this.#program
-    if (program === null || this.#lifecycle.closed !== null) return this.#admitUnmetered(call)
+    if (program === null || this.#lifecycle.isGuarded) return this.#admitGuarded(call, call.contract, call.method)
     return this.#admission.admit(program.route(call.contract, call.method), call)
   }
 
@@ -157,7 +164,7 @@ export class AdmissionCore {
     return {
       admit: (call: Call = NO_CALL): Answer => {
         const program = this.#program
-        if (program === null || this.#lifecycle.closed !== null) return this.#admitUnmetered(call)
+        if (program === null || this.#lifecycle.isGuarded) return this.#admitGuarded(call, contract, method)
         return this.#admission.admit(program.boundRoute(slot, contract, method), call)
       },
     }
@@ -166,6 +173,7 @@ export class AdmissionCore {
   /** Counts a call in `active` that no limit applies to, so that drain and stop wait for it too (ADM-11, DRN-2). */
   track(): Lease {
     this.#unmetered.active += 1
+    this.#totals.admitted += 1
     const route = this.#unmetered.route(undefined, undefined)
     route.take(0) // it has no rate
     return new PermitLease(route, null)
@@ -274,6 +282,7 @@ export class AdmissionCore {
   }
 
   snapshot(): Snapshot {
+    this.#draining.look()
     const nowMs = this.#timeline.nowMs()
     if (!this.#queue.isEmpty) this.#queue.settle(nowMs)
     return takeSnapshot(
@@ -291,13 +300,17 @@ export class AdmissionCore {
     )
   }
 
-  #admitUnmetered(call: Call): Answer {
+  /** A call while there is more to it than being judged: disabled, announcing, draining or stopped. */
+  #admitGuarded(call: Call, contract: string | undefined, method: string | undefined): Answer {
+    this.#draining.look()
     const { closed } = this.#lifecycle
     if (closed !== null) {
       this.#totals.refused[closed.reason] += 1
       return closed
     }
-    return this.#admission.admitOpen(call, this.#open)
+    const program = this.#program
+    if (program === null) return this.#admission.admitOpen(call, this.#open)
+    return this.#admission.admit(program.route(contract, method), call)
   }
 
   #enable(config: ConfigInput): Published {

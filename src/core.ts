@@ -48,6 +48,7 @@ export type { DrainOptions, StopReport } from './control/draining.ts'
 export type { State } from './control/lifecycle.ts'
 export type { PublicState, PublishEvent, WriteOptions } from './control/reporter.ts'
 export type {
+  DefinedLabels,
   DeliverySnapshot,
   GenerationSnapshot,
   PartitionsSnapshot,

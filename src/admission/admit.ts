@@ -247,7 +247,7 @@ export class Admission implements CallKeeper {
     // So far the call's getters were the caller's code, which may have admitted, queued or released: then judge anew.
     const isOvertaken = this.#totals.admitted !== admitted || this.#totals.queued !== queued
     if (isOvertaken || (!lacksTurnOnly && this.#hasRoom(behind, nowMs))) {
-      return this.#judge(route, { keys: call.keys, oneWay, bytes, signal })
+      return this.#judge(route, { keys: call.keys, bodiless: call.bodiless, oneWay, bytes, signal })
     }
     const { partitions, place } = keyed
     for (const partition of partitions) partition.pool.enter(partition, nowMs)
@@ -274,6 +274,7 @@ export class Admission implements CallKeeper {
   }
 
   #keyAt(gate: KeyedGate, call: Call): string | undefined {
+    if (gate.kind === 'delivery' && call.bodiless === true) return undefined
     const { keys } = call
     const { selector } = gate.kind === 'pool' ? gate.pool : gate.places
     if (keys === undefined) return this.#selectors.get(selector)?.(call)

@@ -19,6 +19,8 @@ export interface Call {
    * selectors; a name without a key leaves the call unpartitioned there (PAR-3, API-5).
    */
   readonly keys?: KeyRecord | KeyFunction | undefined
+  /** Will it have no response body to be read? Then `delivery` does not apply to it. Default false. */
+  readonly bodiless?: boolean | undefined
   /**
    * Aborts the call while it waits. A function is asked only when the call really queues (RUN-2), for hosts where
    * touching the signal is dear.

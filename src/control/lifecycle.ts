@@ -14,19 +14,22 @@ const STOPPED: Refusal = Object.freeze(refusal('stopped'))
  *      └───────stop──▶ stopped ◀─stop─   └────────────────────────resume()──────────────────────────────────┘
  *
  * `stopped` is final: every writer fails, drain and resume too, and `stopped` is the reason even while draining
- * (DRN-6). Only `resume` ends draining: enable, update and disable do not touch it (DRN-1). `closed` is what a new call
- * is refused with; while announcing calls are still admitted, and only readiness is off.
+ * (DRN-6). Only `resume` ends draining: enable, update and disable do not touch it (DRN-1). While announcing calls are
+ * still admitted, and only readiness is off.
  */
 export class Lifecycle {
   state: State
   drain: 'open' | 'announcing' | 'sealed'
   /** Answers every new call; null: calls are judged. */
   closed: Refusal | null
+  /** Is there more to a call than being judged: is it refused, or is it time to seal? One look for the hot path. */
+  isGuarded: boolean
 
   constructor() {
     this.state = 'disabled'
     this.drain = 'open'
     this.closed = null
+    this.isGuarded = false
   }
 
   get draining(): boolean {
@@ -49,22 +52,26 @@ export class Lifecycle {
 
   announce(): void {
     this.drain = 'announcing'
+    this.isGuarded = true
   }
 
   seal(): void {
     this.drain = 'sealed'
-    if (this.state !== 'stopped') this.closed = DRAINING
+    this.closed = DRAINING
+    this.isGuarded = true
   }
 
   resume(): void {
     this.drain = 'open'
     this.closed = null
+    this.isGuarded = false
   }
 
   /** Returns what waiters are refused with. */
   stop(): Refusal {
     this.state = 'stopped'
     this.closed = STOPPED
+    this.isGuarded = true
     return STOPPED
   }
 }

@@ -35,9 +35,17 @@ export class Publication {
     return this.#generation
   }
 
-  /** disabled → enabled. @throws {AdmissionStateError} in another state. */
+  /**
+   * disabled → enabled.
+   *
+   * @throws {AdmissionStateError} in another state.
+   * @throws {AdmissionConflictError} when something was published since the candidate was prepared.
+   */
   enable({ program, staging }: Prepared): void {
     this.#lifecycle.mustBe('disabled', 'enable')
+    // Reading a candidate may run its getters, and those may have published something.
+    const source = program.generation - 1
+    if (source !== this.#generation) throw new AdmissionConflictError(source, this.#generation)
     this.#kernel.commit(staging)
     this.#publish(program)
     this.#lifecycle.state = 'enabled'

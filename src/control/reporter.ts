@@ -10,6 +10,8 @@ export interface WriteOptions {
 export interface PublicState {
   readonly state: State
   readonly draining: boolean
+  /** Draining has been announced, but calls are still admitted. */
+  readonly announcing: boolean
   readonly generation: number
 }
 
@@ -37,8 +39,7 @@ export class Reporter {
     const from = this.#state()
     const result = change()
     const to = this.#state()
-    const changed = from.state !== to.state || from.draining !== to.draining || from.generation !== to.generation
-    if (changed && this.#onPublish !== undefined) this.#report({ who, from, to, plan: result.plan })
+    if (!isSame(from, to) && this.#onPublish !== undefined) this.#report({ who, from, to, plan: result.plan })
     return result
   }
 
@@ -46,4 +47,13 @@ export class Reporter {
     const report = async (): Promise<void> => this.#onPublish?.(event)
     report().catch(() => undefined)
   }
+}
+
+function isSame(from: PublicState, to: PublicState): boolean {
+  return (
+    from.state === to.state &&
+    from.draining === to.draining &&
+    from.announcing === to.announcing &&
+    from.generation === to.generation
+  )
 }

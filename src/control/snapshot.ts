@@ -26,7 +26,13 @@ export interface ScopeSnapshot extends ScopeLabels {
   readonly waiting: number
 }
 
-export interface RateSnapshot extends ScopeLabels {
+/** What is counted for a definition: one that no program names any more is kept while its history matters (RAT-4). */
+export interface DefinedLabels extends ScopeLabels {
+  /** Does the current configuration name it? */
+  readonly current: boolean
+}
+
+export interface RateSnapshot extends DefinedLabels {
   readonly algorithm: RateConfig['algorithm']
   /** Permits of an unused rate, and the milliseconds in which that many come back. */
   readonly limit: number
@@ -35,7 +41,7 @@ export interface RateSnapshot extends ScopeLabels {
   readonly waiting: number
 }
 
-export interface PartitionsSnapshot extends ScopeLabels {
+export interface PartitionsSnapshot extends DefinedLabels {
   readonly selector: string
   /** Keys kept now. */
   readonly partitions: number
@@ -47,7 +53,7 @@ export interface PartitionsSnapshot extends ScopeLabels {
   readonly waiting: number
 }
 
-export interface DeliverySnapshot extends ScopeLabels {
+export interface DeliverySnapshot extends DefinedLabels {
   readonly selector: string
   /** Keys with open bodies or waiters now. */
   readonly keys: number
@@ -124,10 +130,11 @@ function scopeOf({ scope, limit, active, waiting, named }: Concurrency): ScopeSn
   return named || active > 0 || waiting > 0 ? { ...labelsOf(scope), limit, active, waiting } : undefined
 }
 
-function rateOf({ scope, rate, waiting }: ScopedRate, nowMs: number): RateSnapshot {
+function rateOf({ scope, rate, waiting, named: current }: ScopedRate, nowMs: number): RateSnapshot {
   const { config } = rate
   return {
     ...labelsOf(scope),
+    current,
     algorithm: config.algorithm,
     limit: permitsOf(config),
     windowMs: windowMsOf(config),
@@ -146,6 +153,7 @@ function partitionsOf(pool: PartitionPool, nowMs: number): PartitionsSnapshot {
   }
   return {
     ...labelsOf(pool.scope),
+    current: pool.named,
     selector: pool.selector,
     partitions: pool.size,
     maxPartitions: pool.config.maxPartitions,
@@ -158,8 +166,8 @@ function partitionsOf(pool: PartitionPool, nowMs: number): PartitionsSnapshot {
 function deliveryOf(places: DeliveryPlaces): DeliverySnapshot {
   let openBodies = 0
   for (const key of places.keys()) openBodies += key.open
-  const { scope, selector, size: keys, maxOpenBodies } = places
-  return { ...labelsOf(scope), selector, keys, openBodies, maxOpenBodies }
+  const { scope, selector, size: keys, maxOpenBodies, named: current } = places
+  return { ...labelsOf(scope), current, selector, keys, openBodies, maxOpenBodies }
 }
 
 function labelsOf({ name, contract, method }: Scope): ScopeLabels {

@@ -43,6 +43,13 @@ async function readBounded(request: Request, maxBytes: number): Promise<Uint8Arr
   return body
 }
 
+/** The body, also when a middleware before this one has read it: Hono keeps it then. */
+async function bodyOf(c: Context, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (!c.req.raw.bodyUsed) return readBounded(c.req.raw, maxBytes)
+  const body = new Uint8Array(await c.req.arrayBuffer())
+  return body.byteLength > maxBytes ? undefined : body
+}
+
 /** How one-way requests are acknowledged (WEB-2). */
 export interface Acknowledgement {
   readonly maxBodyBytes: number
@@ -63,7 +70,7 @@ export async function acknowledge(
 ): Promise<Response> {
   let body: Uint8Array<ArrayBuffer> | undefined
   try {
-    body = await readBounded(c.req.raw, maxBodyBytes)
+    body = await bodyOf(c, maxBodyBytes)
   } finally {
     if (body === undefined) await giveUp(answered, waiting)
   }

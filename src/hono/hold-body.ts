@@ -2,9 +2,7 @@ import type { Context } from 'hono'
 import type { Lease } from '../admission/lease.ts'
 import { Alarm } from '../alarm.ts'
 import type { Timeline } from '../clock.ts'
-
-/** A stall is bounded on `holdUntil: "body"` routes without `delivery`, too (REL-6). */
-const DEFAULT_STALL_TIMEOUT_MS = 30_000
+import { DEFAULT_STALL_TIMEOUT_MS } from '../config/schema.ts'
 
 /** A body's reader took nothing for so long that the body was ended: seen by the source and in the runtime's log. */
 export class BodyStalledError extends Error {
@@ -40,6 +38,7 @@ export function holdBody(
     response.body.cancel().catch(() => undefined)
     return false
   }
+  // A stall is bounded on `holdUntil: "body"` routes without `delivery`, too (REL-6).
   const stallTimeoutMs = lease.delivery?.stallTimeoutMs ?? DEFAULT_STALL_TIMEOUT_MS
   let hasEnded: (() => void) | undefined
   keep(
@@ -129,7 +128,7 @@ export function heldBody(
           closeQuietly(controller)
           return
         }
-        left -= result.value.byteLength
+        left -= bytesOf(result.value)
         if (left <= 0) end()
         idle()
         enqueueQuietly(controller, result.value)
@@ -148,6 +147,11 @@ function enqueueQuietly(controller: ReadableStreamDefaultController<Uint8Array>,
   try {
     controller.enqueue(chunk)
   } catch {}
+}
+
+/** What is no bytes is for the runtime to refuse: it cancels the stream then. */
+function bytesOf(chunk: unknown): number {
+  return chunk instanceof Uint8Array ? chunk.byteLength : 0
 }
 
 function closeQuietly(controller: ReadableStreamDefaultController<Uint8Array>): void {

@@ -57,7 +57,11 @@ function requests({ admitted, refused }: Snapshot['totals']): readonly Sample[] 
  * are bounded by the configuration.
  */
 export function metricsText(snapshot: Snapshot): string {
-  const { queued, scopes, rates, partitions, deliveries, totals } = snapshot
+  const { queued, scopes, totals } = snapshot
+  // Labels name scopes, so of several definitions that a scope has had only the current one may be shown.
+  const rates = snapshot.rates.filter(isCurrent)
+  const partitions = snapshot.partitions.filter(isCurrent)
+  const deliveries = snapshot.deliveries.filter(isCurrent)
   const pools = partitions.filter((pool) => pool.limit !== null)
   return [
     family('sluice_requests_total', 'counter', 'Answers of admission, by result and reason.', requests(totals)),
@@ -131,4 +135,8 @@ export function metricsText(snapshot: Snapshot): string {
       { value: snapshot.draining ? 1 : 0 },
     ]),
   ].join('')
+}
+
+function isCurrent({ current }: { readonly current: boolean }): boolean {
+  return current
 }

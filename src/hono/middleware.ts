@@ -73,10 +73,10 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
   const serve = async (c: Context, next: Next, destination: Destination): Promise<Response | undefined> => {
     let lease: Lease
     let identity: RouteIdentity = destination
+    // Whatever a request is, draining and stopped come first (ADM-10), also while disabled (DRN-2).
+    const closed = core.closed ? await core.admit() : undefined
+    if (closed?.kind === 'refused') return await refuse(parts, c, closed, identity)
     if (core.state === 'disabled') {
-      // Draining is the one thing that refuses then (DRN-2), once it is more than an announcement.
-      const answer = core.draining ? await core.admit() : undefined
-      if (answer?.kind === 'refused') return await refuse(parts, c, answer, identity)
       lease = core.track() // no permits, but drain and stop must be able to wait for it (ADM-11)
     } else {
       if (identify !== undefined) identity = identify(c)
@@ -112,7 +112,7 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
     // Once it is acknowledged, that its caller goes away means nothing.
     const waiting = new AbortController()
     const { contract, method } = identity
-    const answered = core.admit({ contract, method, oneWay: true, bytes, keys, signal: waiting.signal })
+    const answered = core.admit({ contract, method, oneWay: true, bodiless: true, bytes, keys, signal: waiting.signal })
     if (!(answered instanceof Promise) && answered.kind === 'refused') return await refuse(parts, c, answered, identity)
     const prepare = (background: Context & Chargeable, lease: Lease): void => {
       for (const [name, value] of Object.entries(c.var)) background.set(name, value)

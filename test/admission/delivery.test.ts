@@ -20,7 +20,15 @@ describe('places under delivery', () => {
     const other = hold(call('b'))
     expect(other.started).toBe(true)
     expect(core.snapshot().deliveries).toEqual([
-      { scope: 'contract:/files', contract: '/files', selector: 'client', keys: 2, openBodies: 2, maxOpenBodies: 1 },
+      {
+        scope: 'contract:/files',
+        contract: '/files',
+        current: true,
+        selector: 'client',
+        keys: 2,
+        openBodies: 2,
+        maxOpenBodies: 1,
+      },
     ])
     first.release()
     const again = hold(call('a'))

@@ -40,11 +40,20 @@ describe('snapshot', () => {
         { scope: 'method:/orders POST /orders', ...post, limit: 1, active: 1, waiting: 1 },
       ],
       rates: [
-        { scope: 'global', algorithm: 'token-bucket', limit: 10, windowMs: 2000, remaining: 9, waiting: 1 },
+        {
+          scope: 'global',
+          current: true,
+          algorithm: 'token-bucket',
+          limit: 10,
+          windowMs: 2000,
+          remaining: 9,
+          waiting: 1,
+        },
         {
           scope: 'method:/orders GET /orders',
           contract: '/orders',
           method: 'GET /orders',
+          current: true,
           algorithm: 'fixed-window',
           limit: 7,
           windowMs: 300,
@@ -56,6 +65,7 @@ describe('snapshot', () => {
         {
           scope: 'global#tenant',
           selector: 'tenant',
+          current: true,
           partitions: 1,
           maxPartitions: 10_000,
           limit: 2,

@@ -4,9 +4,11 @@ import * as entry from '../../mod.ts'
 
 it('CFG-3 the entry exports these values and no others', () => {
   expect(Object.keys(entry).sort()).toEqual([
+    'AcknowledgedRefusalError',
     'AdmissionConfigError',
     'AdmissionConflictError',
     'AdmissionStateError',
+    'BodyStalledError',
     'UnsupportedTransitionError',
     'clientAddress',
     'configJsonSchema',

@@ -14,6 +14,7 @@
  * @module
  */
 import process from 'node:process'
+import { BunPlatform, type BunServer } from './bun-platform.ts'
 import { closingFetch } from './connection-close.ts'
 import {
   type AdmissionHolder,
@@ -23,8 +24,8 @@ import {
   type ServeHandle,
   type ServeOptions,
 } from './serve.ts'
-import type { Platform } from './shutdown.ts'
 
+export type { BunServer } from './bun-platform.ts'
 export type { AdmissionHolder, FetchApp, ServeHandle, ServeOptions } from './serve.ts'
 export type { Announcer } from './shutdown.ts'
 export type { CallCounts, Phase, ShutdownReport } from './shutdown-report.ts'
@@ -36,16 +37,6 @@ export interface BunServeOptions extends ServeOptions {
    * connection of a request that waits or works longer without a byte sent (10 s by default; WEB-8).
    */
   readonly server?: { readonly [option: string]: unknown } | undefined
-}
-
-/** What is used of Bun's server. */
-export interface BunServer {
-  readonly hostname?: string | undefined
-  readonly port?: number | undefined
-  /** Requests whose response has not been sent in full. */
-  readonly pendingRequests: number
-  readonly pendingWebSockets: number
-  stop(closeActiveConnections?: boolean): Promise<void>
 }
 
 /** What is used of Bun. */
@@ -77,7 +68,7 @@ export async function serveWithAdmission(
   return attend(
     {
       server,
-      platform: platformOf(server),
+      platform: new BunPlatform(server, clock),
       hostname: server.hostname ?? hostname ?? '',
       port: server.port ?? port,
       onSignal(signal, fn) {
@@ -90,15 +81,4 @@ export async function serveWithAdmission(
     clock,
     options,
   )
-}
-
-function platformOf(server: BunServer): Platform {
-  return {
-    stop: () => server.stop(),
-    cut() {
-      const cut = server.pendingRequests + server.pendingWebSockets
-      void server.stop(true)
-      return cut
-    },
-  }
 }

@@ -74,6 +74,8 @@ export async function serveWithAdmission(
     platform.counted(closingFetch(app, admission.core)),
   )
   platform.server = server
+  // Deno 2.9 keeps the process until a cleared timer was due if a request set the first one ever.
+  clock.callAt(clock.nowMs(), () => undefined)()
   return attend(
     {
       server,

@@ -1,6 +1,7 @@
 import { Server as HttpServer, type IncomingMessage } from 'node:http'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import type { Http2Bindings, HttpBindings, ServerType } from '@hono/node-server'
 import type { Clock } from '../clock.ts'
 import type { Platform } from './shutdown.ts'
@@ -11,16 +12,16 @@ const SWEEP_MS = 50
 /**
  * A Node server on its way out.
  *
- * `close()` alone waits for ever: it closes the sockets that are idle at that moment, but not those that become idle
- * later, nor those that never said anything, nor upgraded ones. So idle sockets are swept until none is left, and every
- * socket is known, for the cut.
+ * `close()` alone waits for ever: for sockets that become idle after it, that never said anything, or that were upgraded.
+ * It also destroys sockets that are still sending a response which the app has finished with. So every socket is known;
+ * nothing is closed while one has bytes to send, and then idle ones are swept until none is left.
  */
 export class NodePlatform implements Platform {
   readonly #server: ServerType
   readonly #clock: Clock
   readonly #sockets: Set<Socket>
   readonly #sessions: Set<ServerHttp2Session>
-  #sweeps: number
+  #onClosed: (() => void) | undefined // set: `close()` is still to be called
   #cancelSweep: () => void
 
   constructor(server: ServerType, clock: Clock) {
@@ -28,26 +29,25 @@ export class NodePlatform implements Platform {
     this.#clock = clock
     this.#sockets = new Set()
     this.#sessions = new Set()
-    this.#sweeps = 0
+    this.#onClosed = undefined
     this.#cancelSweep = () => undefined
-    server.on('connection', (socket: Socket) => {
+    // Below TLS a socket does not know what is still to be sent.
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
     })
-    if (!('closeIdleConnections' in server)) {
-      server.on('session', (session: ServerHttp2Session) => {
-        this.#sessions.add(session)
-        session.once('close', () => this.#sessions.delete(session))
-      })
-    }
+    server.on('session', (session: ServerHttp2Session) => {
+      this.#sessions.add(session)
+      session.once('close', () => this.#sessions.delete(session))
+    })
   }
 
   stop(): Promise<void> {
     return new Promise((resolve) => {
-      this.#server.close(() => {
+      this.#onClosed = () => {
         this.#cancelSweep()
         resolve()
-      })
+      }
       for (const session of this.#sessions) session.close()
       this.#sweep()
     })
@@ -55,9 +55,13 @@ export class NodePlatform implements Platform {
 
   cut(): number {
     this.#cancelSweep()
-    this.#server.close()
-    this.#closeIdle()
     let cut = 0
+    for (const socket of this.#sockets) {
+      if (socket.writableLength === 0) continue
+      cut += 1
+      socket.destroy()
+    }
+    this.#server.close() // closes the idle ones, which are none of those that are cut
     for (const socket of this.#sockets) {
       if (socket.destroyed) continue
       if (!this.#isSilent(socket)) cut += 1
@@ -67,20 +71,25 @@ export class NodePlatform implements Platform {
   }
 
   #sweep(): void {
-    this.#closeIdle()
-    // Those that have said nothing are spared once, for what they said may be on its way to us.
-    if (this.#sweeps > 0) {
+    if (this.#isSending) {
+      // Also once the server is closing: a response may end just now.
+    } else if (this.#onClosed !== undefined) {
+      this.#server.close(this.#onClosed)
+      this.#onClosed = undefined
+    } else {
+      if ('closeIdleConnections' in this.#server) this.#server.closeIdleConnections()
+      // Those that said nothing have been spared so far, for what they said might be on its way to us.
       for (const socket of this.#sockets) if (this.#isSilent(socket)) socket.destroy()
     }
-    this.#sweeps += 1
     this.#cancelSweep = this.#clock.callAt(this.#clock.nowMs() + SWEEP_MS, () => this.#sweep())
   }
 
-  #closeIdle(): void {
-    if ('closeIdleConnections' in this.#server) this.#server.closeIdleConnections()
+  get #isSending(): boolean {
+    for (const socket of this.#sockets) if (socket.writableLength > 0) return true
+    return false
   }
 
-  /** Has nothing been received? To Node such a socket is no idle one. Below TLS the socket itself does not know. */
+  /** Has nothing been received? To Node such a socket is no idle one. Behind TLS it is never certain. */
   #isSilent(socket: Socket): boolean {
     return this.#server instanceof HttpServer && socket.bytesRead === 0
   }

@@ -72,13 +72,15 @@ describe('the way out', () => {
   })
 
   it('DRN-5 without announcement and with nothing to do it stops the platform without a timer', async () => {
-    const { flush, shutdown, platform, phases } = wayOut()
+    const { core, clock, flush, shutdown, platform, phases } = wayOut()
     void shutdown.begin('shutdown', { announceMs: 0 })
     await flush()
     expect(platform.told).toEqual(['stop'])
     expect(phases).toEqual(['announcing', 'finishing', 'closing'])
     platform.stopping.resolve()
     expect((await shutdown.stopped).outcome).toBe('drained')
+    clock.advance(0)
+    expectQuiet({ core, clock })
   })
 
   it('DRN-2 DRN-5 waits for calls while admission is disabled', async () => {

@@ -1,0 +1,4 @@
+import { serveWithAdmission } from '../../../../src/host/deno.ts'
+import { runDrillServer } from '../drill-server.ts'
+
+await runDrillServer(serveWithAdmission)

@@ -76,7 +76,7 @@ export interface Gateway {
   registry(options: RegistryOptions): Hono
   /** Starts probes and the lease timer. Idempotent. */
   start(): void
-  /** Stops them; the proxy works on. Idempotent. */
+  /** Stops them; the proxy works on, and tries what is unhealthy again after `ejectMs`. Idempotent. */
   stop(): void
 }
 

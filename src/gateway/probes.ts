@@ -57,7 +57,7 @@ export class Prober {
     this.#follow()
   }
 
-  /** Aborts what is in flight. Health stays as it was found. */
+  /** Aborts what is in flight. Health stays as it was found, until `ejectMs` is over for what is unhealthy. */
   stop(): void {
     if (this.#unsubscribe === null) return
     this.#unsubscribe()

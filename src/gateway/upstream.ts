@@ -30,7 +30,7 @@ export interface UpstreamPolicy {
   readonly fall: number
   /** Connect errors in a row that eject an upstream (GWY-5). ≥ 1. */
   readonly connectErrors: number
-  /** How long an ejection lasts where no probes run; with probes, until they succeed. Milliseconds. */
+  /** How long an upstream stays unhealthy where no probes run; with probes, until they succeed. Milliseconds. */
   readonly ejectMs: number
 }
 
@@ -212,6 +212,12 @@ export class UpstreamState implements Upstream {
     this.health = 'unhealthy'
     if (!isProbed) this.ejectedUntilMs = nowMs + this.#policy.ejectMs
     return true
+  }
+
+  /** Whether probes decide when it may return, or time. Only of one that is unhealthy does it matter. */
+  setProbed(isProbed: boolean, nowMs: number): void {
+    if (this.health !== 'unhealthy') return
+    this.ejectedUntilMs = isProbed ? Number.POSITIVE_INFINITY : nowMs + this.#policy.ejectMs
   }
 
   #forgetHealth(): void {

@@ -183,9 +183,18 @@ export class Upstreams {
     }
   }
 
-  /** Whether probes run. While they do, an ejection ends by their success only. */
+  /**
+   * Probes run from now on, or no longer. While they do, whatever is unhealthy returns by their success only; once
+   * nobody probes it, it returns after `ejectMs`, or it would never (GWY-5).
+   */
   setProbed(isProbed: boolean): void {
+    const nowMs = this.#timeline.nowMs()
+    this.expire(nowMs)
     this.#isProbed = isProbed
+    for (const upstream of this.#byId.values()) {
+      upstream.setProbed(isProbed, nowMs)
+      this.#due(upstream)
+    }
   }
 
   /** Takes in a probe that began in `epoch`; one of an older epoch or of a draining upstream is discarded (GWY-3). */

@@ -3,7 +3,7 @@ import { Upstreams } from '../../src/gateway/upstreams.ts'
 import type { Upstream } from '../../src/gateway.ts'
 import { ManualClock } from '../../src/manual-clock.ts'
 import { barrier } from '../support/core.ts'
-import { expectQuiet, flush, originOf, setup } from './support.ts'
+import { expectQuiet, flush, originOf, refused, setup } from './support.ts'
 
 const PROBES = { path: '/readyz', intervalMs: 1000, timeoutMs: 300, rise: 2, fall: 3 }
 
@@ -296,6 +296,59 @@ describe('passive ejection', () => {
     expect(setupOf.lists()).toEqual([['b'], ['a'], []]) // one good probe of two
     await advance(setupOf, 1000)
     expect(setupOf.lists()).toEqual([['a', 'b'], [], []])
+    expectQuiet(setupOf)
+  })
+
+  it('GWY-5 once probes are stopped, an upstream that connect errors ejected returns after ejectMs', async () => {
+    let isUp = true
+    const setupOf = setup(['a'], { probes: { ...PROBES, rise: 1 }, ejection: { ejectMs: 500 } })
+    setupOf.network.at(originOf('a'), () => {
+      if (!isUp) throw refused()
+      return new Response('a')
+    })
+    setupOf.gateway.start()
+    await advance(setupOf, 0)
+    isUp = false
+    expect(await setupOf.ask()).toBe('502 upstream_unreachable')
+    setupOf.clock.advance(900) // it waits for a probe, however long ejectMs is over
+    expect(await setupOf.ask()).toBe('503 all_unhealthy')
+    setupOf.gateway.stop()
+    isUp = true
+    setupOf.clock.advance(499)
+    expect(await setupOf.ask()).toBe('503 all_unhealthy')
+    setupOf.clock.advance(1)
+    expect(await setupOf.ask()).toBe('a')
+    expectQuiet(setupOf)
+  })
+
+  it('GWY-5 once probes are stopped, an upstream that they found unhealthy returns after ejectMs', async () => {
+    const setupOf = probed(['a'], () => 503)
+    for (let round = 0; round < 3; round += 1) await advance(setupOf, round === 0 ? 0 : 1000)
+    expect(setupOf.lists()).toEqual([[], ['a'], []])
+    setupOf.gateway.stop()
+    setupOf.clock.advance(4999)
+    expect(setupOf.lists()).toEqual([[], ['a'], []])
+    setupOf.clock.advance(1)
+    expect(setupOf.lists()).toEqual([['a'], [], []])
+    expectQuiet(setupOf)
+  })
+
+  it('GWY-5 an upstream ejected before probes run returns by their success only once they do', async () => {
+    let isReady = false
+    const setupOf = setup(['a'], {
+      probes: { ...PROBES, rise: 1 },
+      ejection: { ejectMs: 500 },
+      heartbeatTimeoutMs: 100_000,
+    })
+    setupOf.network.at(originOf('a'), undefined)
+    await setupOf.ask()
+    setupOf.network.at(originOf('a'), () => new Response('', { status: isReady ? 200 : 503 }))
+    setupOf.gateway.start()
+    for (let round = 0; round < 3; round += 1) await advance(setupOf, 1000)
+    expect(setupOf.lists()).toEqual([[], ['a'], []])
+    isReady = true
+    await advance(setupOf, 1000)
+    expect(setupOf.lists()).toEqual([['a'], [], []])
     expectQuiet(setupOf)
   })
 

@@ -14,8 +14,9 @@ import { type Prepared, planOf, prepareFirst, prepareNext, type Workshop } from 
 import { AdmissionConflictError } from './errors.ts'
 import { Kernel } from './kernel/kernel.ts'
 import type { Plan } from './program/plan.ts'
-import { Program, Route } from './program/program.ts'
+import type { Program } from './program/program.ts'
 import { type RateStatus, rateStatusOf } from './program/rate-status.ts'
+import { unmeteredProgram } from './program/unmetered.ts'
 import { noTotals, type Totals } from './totals.ts'
 
 export interface AdmissionCoreOptions {
@@ -346,12 +347,4 @@ export class AdmissionCore {
     for (const program of this.#retirement.programs) active += program.active
     return { active, queued: this.#kernel.ledger.calls }
   }
-}
-
-/** A program without limits, for calls that are only counted; it is no generation. */
-function unmeteredProgram(kernel: Kernel, admission: Admission): Program {
-  const program = new Program(0, Object.freeze({}), null, admission)
-  const slots = { global: kernel.unlimited, contract: kernel.unlimited, method: kernel.unlimited }
-  program.bind(new Route(program, slots, [], [], {}), new Map())
-  return program
 }

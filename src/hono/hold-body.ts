@@ -19,8 +19,8 @@ export class BodyStalledError extends Error {
  * Holds a lease, or its place under `delivery`, until the response body has ended (REL-2, REL-3).
  *
  * False: there is no body to wait for (null, as with upgrades; already taken; or HEAD, which will drop it unread, so
- * its source is cancelled), the response is as it was, and the caller gives back what is held (REL-4). The only code
- * that touches a response body; routes without these settings never come here.
+ * its source is cancelled), the response is as it was, and the caller gives back what is held (REL-4). Routes
+ * without these settings never come here: their body is not touched.
  *
  * `keep` is told of the time until the body has ended. On workerd the stall timer is gone with the request otherwise,
  * and with it what a body holds that another middleware has dropped unread (RUN-3).

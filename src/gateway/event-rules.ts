@@ -11,6 +11,14 @@ export interface Standing {
 }
 
 /**
+ * Whether an event comes from a process that never registered, while another one of that id did: it has nothing to say
+ * about that one. An upstream of generation 0 was configured, or registered, for whoever is behind its id.
+ */
+export function isStranger(event: UpstreamEvent, { generation }: { readonly generation: number }): boolean {
+  return event.generation !== undefined && generation > 0 && event.generation > generation
+}
+
+/**
  * What becomes of an upstream by one event (GWY-2). Pure, so that a batch is judged as a whole before any of it is applied.
  *
  * @throws {UpstreamRuleError} when the event does not fit; `index` is its place in the batch.
@@ -43,9 +51,10 @@ export function standingAfter(
       return standing
     case 'draining':
       if (standing === undefined) return fail('unknown_upstream', 'it is not registered')
-      return { ...standing, generation: Math.max(standing.generation, event.generation ?? 0) }
+      if (isStranger(event, standing)) return fail('unknown_upstream', 'that generation is not registered')
+      return standing
     case 'offline':
-      return undefined
+      return standing !== undefined && isStranger(event, standing) ? standing : undefined
     default:
       return unreachable(event)
   }

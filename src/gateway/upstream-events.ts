@@ -34,7 +34,7 @@ export interface HeartbeatEvent extends UpstreamSettings {
   readonly generation?: number
 }
 
-/** "Send me nothing new". Idempotent: the first `reason` stays. */
+/** "Send me nothing new". Idempotent: the first `reason` stays. Of a generation that never registered it drains nobody. */
 export interface DrainingEvent {
   readonly type: 'draining'
   readonly id: string
@@ -42,7 +42,7 @@ export interface DrainingEvent {
   readonly reason?: string
 }
 
-/** "I am gone". Idempotent: an unknown id changes nothing. */
+/** "I am gone". Idempotent: an unknown id, and a generation that never registered, change nothing. */
 export interface OfflineEvent {
   readonly type: 'offline'
   readonly id: string

@@ -73,7 +73,7 @@ export class UpstreamState implements Upstream {
   readonly id: string
   readonly url: string
   readonly #policy: UpstreamPolicy
-  generation: number
+  readonly generation: number
   weight: number
   warmupMs: number
   labels: { readonly [name: string]: string }

@@ -1,7 +1,7 @@
 import { assert, unreachable } from '../assert.ts'
 import { type Clock, Timeline } from '../clock.ts'
 import { UpstreamConflictError, UpstreamRuleError } from './errors.ts'
-import { judgeBatch, tooManyUpstreams } from './event-rules.ts'
+import { isStranger, judgeBatch, tooManyUpstreams } from './event-rules.ts'
 import { type DrainingMarker, type Upstream, type UpstreamPolicy, UpstreamState } from './upstream.ts'
 import { parseEvents, parseUpstreams, type UpstreamEvent, type UpstreamInput } from './upstream-events.ts'
 
@@ -236,11 +236,10 @@ export class Upstreams {
         return upstream.adjust(event)
       case 'draining': {
         assert(upstream !== undefined, 'draining of an unknown upstream was let through')
-        const isNewer = event.generation !== undefined && event.generation > upstream.generation
-        if (isNewer) upstream.generation = event.generation
-        return upstream.drain(marker(nowMs, event.reason)) || isNewer
+        return upstream.drain(marker(nowMs, event.reason))
       }
       case 'offline':
+        if (upstream === undefined || isStranger(event, upstream)) return false
         return this.#byId.delete(event.id)
       default:
         return unreachable(event)

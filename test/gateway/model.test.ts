@@ -59,12 +59,11 @@ class Model {
         if (event.props !== undefined) known.note = noteOf(event.props)
         return undefined
       case 'draining':
-        if (known === undefined) return 'unknown_upstream'
-        known.generation = Math.max(known.generation, generation ?? 0)
+        if (known === undefined || isStranger(known, generation)) return 'unknown_upstream'
         known.drainingSinceMs ??= this.nowMs
         return undefined
       case 'offline':
-        this.byId.delete(event.id)
+        if (known !== undefined && !isStranger(known, generation)) this.byId.delete(event.id)
         return undefined
     }
   }
@@ -99,6 +98,11 @@ class Model {
     for (const [id, known] of this.byId) copy.byId.set(id, { ...known })
     return copy
   }
+}
+
+/** A process that never registered, where another did; generation 0 is whoever is there. */
+function isStranger(known: Naive, generation = 0): boolean {
+  return known.generation !== 0 && generation > known.generation
 }
 
 function noteOf(props: { readonly [name: string]: unknown } | undefined): number | undefined {

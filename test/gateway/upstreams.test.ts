@@ -232,12 +232,50 @@ describe('generations', () => {
     expect(lists()).toEqual([[], ['a'], []])
   })
 
-  it('GWY-2 draining of a generation newer than the one known counts: its process will not serve', () => {
-    const { gateway, register, drain } = setup()
+  it('GWY-2 words of a generation that never registered touch nothing of the one that did', () => {
+    const { gateway, register, lists } = setup()
     register('a', { generation: 1 })
-    drain('a', 2)
-    expect(gateway.upstreams.get('a')).toMatchObject({ generation: 2, draining: { sinceMs: 0 } })
-    expect(ruleOf(() => register('a', { generation: 1 }))).toBe('stale_generation')
+    const before = JSON.stringify(gateway.upstreams.list())
+    for (const type of ['draining', 'heartbeat'] as const) {
+      expect(ruleOf(() => gateway.upstreams.apply([{ type, id: 'a', generation: 2 }]))).toBe('unknown_upstream')
+    }
+    expect(gateway.upstreams.apply([{ type: 'offline', id: 'a', generation: 2 }]).events).toEqual([
+      { type: 'offline', id: 'a', draining: false, active: 0 },
+    ])
+    expect(JSON.stringify(gateway.upstreams.list())).toBe(before)
+    gateway.upstreams.apply([{ type: 'heartbeat', id: 'a', generation: 1 }])
+    register('a', { generation: 2, url: originOf('b') })
+    expect(gateway.upstreams.get('a')).toMatchObject({ generation: 2, url: 'http://b.test' })
+    expect(lists()).toEqual([['a'], [], []])
+  })
+
+  it('GWY-2 an upstream configured without a generation is drained and taken out by whoever is behind its id', () => {
+    const { gateway, drain, register, lists } = setup()
+    gateway.upstreams.sync([{ id: 'a', url: originOf('a') }])
+    drain('a', 7)
+    expect(gateway.upstreams.get('a')).toMatchObject({ generation: 0, draining: { sinceMs: 0 } })
+    register('a', { generation: 7, url: originOf('b') }) // drained is not yet registered: it may be elsewhere
+    expect(gateway.upstreams.get('a')).toMatchObject({ generation: 7, url: 'http://b.test', draining: null })
+    gateway.upstreams.sync([])
+    gateway.upstreams.sync([{ id: 'a', url: originOf('a') }])
+    gateway.upstreams.apply([{ type: 'offline', id: 'a', generation: 7 }])
+    expect(lists()).toEqual([[], [], []])
+  })
+
+  it('GWY-2 within one batch too, an offline of a generation that never registered leaves the other', () => {
+    const { gateway, lists } = setup()
+    const event = { id: 'a', url: originOf('a') }
+    gateway.upstreams.apply([
+      { type: 'register', ...event, generation: 1 },
+      { type: 'offline', id: 'a', generation: 2 },
+      { type: 'heartbeat', id: 'a', generation: 1 },
+    ])
+    expect(lists()).toEqual([['a'], [], []])
+    gateway.upstreams.apply([
+      { type: 'register', ...event, generation: 2 },
+      { type: 'offline', id: 'a', generation: 2 },
+    ])
+    expect(lists()).toEqual([[], [], []])
   })
 
   it('GWY-2 an id with another URL is refused, unless a newer generation registers it', () => {

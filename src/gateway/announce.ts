@@ -151,6 +151,7 @@ export function announceInstance(options: AnnounceOptions): Announcement {
   return {
     start() {
       starts += 1
+      drainingReason = undefined // of a draining that is over
       for (const link of links) link.want('up')
       return settled()
     },

@@ -145,6 +145,21 @@ describe('the life of an instance', () => {
     await announcement.offline()
   })
 
+  it('GWY-7 each draining gives its own reason, also after the instance resumed in between', async () => {
+    const { boot, announcement } = scene()
+    const gateway = boot(G1)
+    await announcement.start()
+    await announcement.draining('deploy')
+    await announcement.draining('later') // the same draining: its first reason stays
+    expect(markerOf(gateway)).toBe('deploy')
+    for (const reason of ['scale-in', undefined]) {
+      await announcement.start()
+      await announcement.draining(reason)
+      expect(markerOf(gateway)).toBe(reason ?? 'draining')
+    }
+    await announcement.offline()
+  })
+
   it('GWY-7 one that never started has nothing to take back', async () => {
     const { boot, announcement, said, clock } = scene()
     boot(G1)

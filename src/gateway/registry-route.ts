@@ -1,6 +1,5 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
-import { bearerAuth } from 'hono/bearer-auth'
-import { HTTPException } from 'hono/http-exception'
+import { bearerIdentity, isBearerToken } from '../hono/bearer.ts'
 import { ifMatches } from '../hono/entity-tag.ts'
 import { GatewayInputError, type UpstreamRule, UpstreamRuleError } from './errors.ts'
 import { isJsonType, type JsonBody, readJson } from './json-body.ts'
@@ -12,7 +11,7 @@ import type { Upstreams } from './upstreams.ts'
 export interface RegistryOptions {
   /** Bearer tokens that may use the registry, each of `A-Z a-z 0-9 . _ ~ + / -`. */
   readonly tokens?: readonly string[]
-  /** Judges a token instead; an error counts as false. */
+  /** Asked when no token matches. An error, and everything but true, counts as false. */
   readonly verify?: (token: string, c: Context) => boolean | Promise<boolean>
   /** Most events in a batch; default 100. */
   readonly maxEvents?: number
@@ -39,7 +38,7 @@ const MAX_ISSUES_SHOWN = 100
  *
  * Judged in the order of ADX-2: 401, 404, 405, 415, 413, 428, 412, 400, 422, 409.
  *
- * @throws {TypeError} without a token and without `verify`: it never starts open.
+ * @throws {TypeError} without a token and without `verify`, and with an unusable token: it never starts open.
  */
 export function createRegistry(upstreams: Upstreams, tag: RevisionTag, options: RegistryOptions): Hono {
   const { maxEvents = 100, maxBatchBytes = 262_144, maxSetBytes = 1_048_576 } = options
@@ -88,29 +87,25 @@ export function createRegistry(upstreams: Upstreams, tag: RevisionTag, options: 
 
 /** Says 401 and nothing else, whether the token is missing, wrong or malformed (ADX-1). */
 function authenticate({ tokens = [], verify }: RegistryOptions): MiddlewareHandler {
-  const refuse = {
-    message: () =>
-      problem(
+  const unusable = tokens.findIndex((token) => !isBearerToken(token))
+  if (unusable !== -1) {
+    throw new TypeError(`Cannot create the registry: token ${unusable} is empty or no bearer token (RFC 6750)`)
+  }
+  if (tokens.length === 0 && verify === undefined) {
+    throw new TypeError('Cannot create the registry: it needs a token or a verify function')
+  }
+  const known = tokens.map((token) => ({ token, identity: true }))
+  const identityOf = bearerIdentity(known, async (token, c) => (await verify?.(token, c)) === true || undefined)
+  return async (c, next) => {
+    if ((await identityOf(c)) === undefined) {
+      return problem(
         401,
         { title: 'Unauthorized', detail: 'A valid bearer token is required.', reason: 'unauthorized' },
         { 'www-authenticate': 'Bearer' },
-      ),
-  }
-  const answers = { noAuthenticationHeader: refuse, invalidAuthenticationHeader: refuse, invalidToken: refuse }
-  if (verify !== undefined) {
-    const verifyToken = async (token: string, c: Context): Promise<boolean> => {
-      try {
-        return (await verify(token, c)) === true
-      } catch {
-        return false
-      }
+      )
     }
-    return bearerAuth({ verifyToken, ...answers })
+    await next()
   }
-  if (tokens.length === 0 || !tokens.every((token) => /^[\w.~+/-]+=*$/.test(token))) {
-    throw new TypeError('Cannot create the registry: it needs tokens (A-Z a-z 0-9 . _ ~ + / -) or verify')
-  }
-  return bearerAuth({ token: [...tokens], ...answers })
 }
 
 type ReadBody = Exclude<JsonBody, { kind: 'too_large' }> | { readonly kind: 'refused'; readonly response: Response }
@@ -144,7 +139,6 @@ function memberOf(value: unknown, name: string): unknown {
 }
 
 function answerOf(error: Error): Response {
-  if (error instanceof HTTPException) return error.getResponse()
   if (error instanceof GatewayInputError) {
     const issues = error.issues.slice(0, MAX_ISSUES_SHOWN)
     const reason = error.unknownType ? 'unknown_event_type' : 'invalid'

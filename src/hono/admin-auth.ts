@@ -1,7 +1,5 @@
 import type { Context } from 'hono'
-import { bearerAuth } from 'hono/bearer-auth'
-import { HTTPException } from 'hono/http-exception'
-import { timingSafeEqual } from 'hono/utils/buffer'
+import { bearerIdentity, isBearerToken, type KnownToken } from './bearer.ts'
 
 /** `write` may do everything, `read` all that changes nothing. */
 export type AdminRole = 'read' | 'write'
@@ -21,19 +19,13 @@ export interface AdminOptions {
 }
 
 const ROLES: readonly AdminRole[] = ['read', 'write']
-const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
 
-interface KnownToken {
-  readonly token: string
-  readonly identity: AdminIdentity
-}
-
-function knownTokens(options: AdminOptions): readonly KnownToken[] {
-  const known: KnownToken[] = []
+function knownTokens(options: AdminOptions): readonly KnownToken<AdminIdentity>[] {
+  // `write` comes last: of a token that is listed for both roles, it counts.
+  const known: KnownToken<AdminIdentity>[] = []
   for (const role of ROLES) {
     for (const [index, token] of (options.tokens?.[role] ?? []).entries()) {
-      // An unset environment variable must not open the door, nor one with a line break lock it for good.
-      if (typeof token !== 'string' || !BEARER_TOKEN.test(token)) {
+      if (!isBearerToken(token)) {
         throw new TypeError(
           `Cannot open the admin route: ${role} token ${index} is empty or no bearer token (RFC 6750)`,
         )
@@ -48,44 +40,13 @@ function knownTokens(options: AdminOptions): readonly KnownToken[] {
 }
 
 /**
- * Who sends a request, by its bearer token; `undefined` for a missing, malformed or wrong one alike.
- *
- * Every known token is compared, in constant time, so that the time taken does not tell which was close.
+ * Who asks the admin route, as {@link bearerIdentity} tells.
  *
  * @throws {TypeError} when there is neither a token nor `verify`, or an unusable token: it never starts open.
  */
 export function adminAuth(options: AdminOptions): (c: Context) => Promise<AdminIdentity | undefined> {
-  const known = knownTokens(options)
-  const identities = new WeakMap<Context, AdminIdentity>()
-
-  const identify = async (token: string, c: Context): Promise<AdminIdentity | undefined> => {
-    const matches = await Promise.all(known.map((candidate) => timingSafeEqual(candidate.token, token)))
-    // From the back: of a token that is listed for both roles, `write` counts.
-    const match = known[matches.lastIndexOf(true)]
-    if (match !== undefined) return match.identity
-    try {
-      const role = await options.verify?.(token, c)
-      return role === 'read' || role === 'write' ? { role } : undefined
-    } catch {
-      return undefined
-    }
-  }
-
-  const bearer = bearerAuth({
-    verifyToken: async (token, c) => {
-      const identity = await identify(token, c)
-      if (identity !== undefined) identities.set(c, identity)
-      return identity !== undefined
-    },
+  return bearerIdentity(knownTokens(options), async (token, c) => {
+    const role = await options.verify?.(token, c)
+    return role === 'read' || role === 'write' ? { role } : undefined
   })
-
-  return async (c) => {
-    try {
-      await bearer(c, async () => {})
-    } catch (error) {
-      if (error instanceof HTTPException) return undefined
-      throw error
-    }
-    return identities.get(c)
-  }
 }

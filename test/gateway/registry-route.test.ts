@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
 import { createGateway, type RegistryOptions } from '../../src/gateway.ts'
+import { untyped } from '../hono/support.ts'
 import { jsonOf, originOf, setup, TOKEN } from './support.ts'
 
 type App = ReturnType<typeof setup>['app']
@@ -87,6 +88,41 @@ describe('authentication', () => {
       app.onError((error, c) => c.text(error.message, 500)) // the app's own handler has no say in it
       app.route('/gateway', gateway.registry(verify === undefined ? {} : { verify }))
       expect((await send(app, 'GET', '/upstreams', { token: 'x' })).status).toBe(status)
+    }
+  })
+})
+
+describe('tokens and verify', () => {
+  it('GWY-1 verify is asked of what no token matches, and the tokens go on to count', async () => {
+    const gateway = createGateway()
+    const asked: string[] = []
+    const verify = (token: string): boolean => {
+      asked.push(token)
+      return token === 'known'
+    }
+    const app = new Hono()
+    app.route('/gateway', gateway.registry({ tokens: ['one', 'two'], verify }))
+    const statuses: number[] = []
+    for (const token of ['one', 'two', 'known', 'other'])
+      statuses.push((await send(app, 'GET', '/upstreams', { token })).status)
+    expect(statuses).toEqual([200, 200, 200, 401])
+    expect(asked).toEqual(['known', 'other'])
+  })
+
+  it('GWY-1 an unusable token is refused beside verify too', () => {
+    const gateway = createGateway()
+    for (const tokens of [[''], [TOKEN, 'two words'], ['line\n']]) {
+      expect(() => gateway.registry({ tokens, verify: () => true })).toThrow(TypeError)
+    }
+    expect(() => gateway.registry({ tokens: [], verify: () => true })).not.toThrow()
+  })
+
+  it('GWY-1 what verify answers must be true: nothing like it opens the door', async () => {
+    const gateway = createGateway()
+    for (const answer of [undefined, null, 1, 'true', {}]) {
+      const app = new Hono()
+      app.route('/gateway', gateway.registry({ verify: () => untyped(answer) }))
+      expect((await send(app, 'GET', '/upstreams', { token: 'x' })).status).toBe(401)
     }
   })
 })

@@ -148,7 +148,7 @@ class Mishaps {
     }
   }
 
-  #admit({ contract, method, keys, keyed, oneWay, bytes, signal }: Op & { op: 'admit' }): void {
+  #admit({ contract, method, keys, keyed, oneWay, bytes, bodiless, signal }: Op & { op: 'admit' }): void {
     const orThrow = <T>(value: T): T => this.#orThrow(value)
     const aborter = new AbortController()
     if (signal === 'aborted') aborter.abort()
@@ -157,6 +157,7 @@ class Mishaps {
     const call: Call = {
       contract,
       method,
+      bodiless,
       get oneWay() {
         return orThrow(oneWay)
       },

@@ -27,6 +27,7 @@ export interface ModelInput {
   readonly contract: string | undefined
   readonly method: string | undefined
   readonly oneWay: boolean
+  readonly bodiless: boolean
   readonly bytes: number | 'unknown'
   readonly keys: { readonly [selector: string]: string | undefined }
   /** Was its signal aborted before the call, and is that seen at once or only when the call would queue (RUN-2)? */
@@ -130,7 +131,7 @@ export class Model {
     const { contract: contractId, method: methodId } = input
     const contract = contractId === undefined ? undefined : own(config.contracts, contractId)
     const method = contract === undefined || methodId === undefined ? undefined : own(contract.methods, methodId)
-    const delivery = method?.delivery ?? contract?.delivery
+    const delivery = input.bodiless ? undefined : (method?.delivery ?? contract?.delivery)
     if (delivery !== undefined) {
       const scope = method?.delivery === undefined ? `contract:${contractId}` : `method:${contractId} ${methodId}`
       const key = input.keys[delivery.key]
@@ -365,6 +366,7 @@ export class Model {
 
   stop(): void {
     this.state = 'stopped'
+    if (this.drain === 'announcing') this.drain = 'sealed'
     this.announcedUntilMs = Number.POSITIVE_INFINITY
     for (const waiter of this.waiters) this.#refuseWaiter(waiter, 'stopped')
   }

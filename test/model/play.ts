@@ -73,6 +73,7 @@ export class Play {
       case 'track':
         this.#tracked.push(core.track())
         model.tracked += 1
+        model.totals.admitted += 1
         return
       case 'untrack': {
         const lease = this.#tracked.pop()
@@ -126,13 +127,14 @@ export class Play {
   }
 
   #admit(op: Op & { op: 'admit' }): void {
-    const { contract, method, keys, oneWay, bytes, signal: kind } = op
+    const { contract, method, keys, oneWay, bytes, bodiless, signal: kind } = op
     const aborter = new AbortController()
     if (kind === 'aborted' || kind === 'lateAborted') aborter.abort()
     this.#keys = keys
     const call: Call = {
       oneWay,
       bytes,
+      bodiless,
       ...(op.bound ? {} : { contract, method }),
       ...(kind === 'none'
         ? {}
@@ -140,7 +142,7 @@ export class Play {
       ...(op.keyed === 'selectors' ? {} : { keys: op.keyed === 'record' ? keys : (name: string) => keys[name] }),
     }
     const aborted = kind === 'aborted' ? 'before' : kind === 'lateAborted' ? 'asked' : 'no'
-    const model = this.model.admit(this.#calls.size, { contract, method, keys, oneWay, bytes, aborted })
+    const model = this.model.admit(this.#calls.size, { contract, method, keys, oneWay, bytes, bodiless, aborted })
     const answer = op.bound ? this.#route(contract, method).admit(call) : this.core.admit(call)
     const played: Played = {
       model,

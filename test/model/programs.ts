@@ -15,6 +15,7 @@ export type Op =
       readonly contract: string | undefined
       readonly method: string | undefined
       readonly oneWay: boolean
+      readonly bodiless: boolean
       readonly bytes: number | 'unknown'
       readonly keys: { readonly [selector: string]: string | undefined }
       readonly keyed: 'record' | 'function' | 'selectors'
@@ -256,6 +257,7 @@ class Author {
       contract: this.#of('/a', '/a', '/b', isOdd ? '/other' : undefined),
       method: this.#of('m1', 'm2', isOdd ? '__proto__' : undefined),
       oneWay: this.#chance(15),
+      bodiless: this.#chance(20),
       bytes: this.#of<number | 'unknown'>(0, 0, 1, 4, 9, 'unknown'),
       keys: {
         tenant: this.#chance(15) ? undefined : this.#of('t1', ...TENANTS, `t${this.#random(8)}`),

@@ -16,10 +16,22 @@ export function seenOf(snapshot: Snapshot): unknown {
     totals,
     scopes: sorted(snapshot.scopes.map(({ scope, limit, active, waiting }) => ({ scope, limit, active, waiting }))),
     rates: sorted(
-      snapshot.rates.map(({ scope, algorithm, remaining, waiting }) => ({ scope, algorithm, remaining, waiting })),
+      snapshot.rates.map(({ scope, current, algorithm, remaining, waiting }) => ({
+        scope,
+        current,
+        algorithm,
+        remaining,
+        waiting,
+      })),
     ),
     partitions: sorted(
-      snapshot.partitions.map(({ scope, partitions, active, waiting }) => ({ scope, partitions, active, waiting })),
+      snapshot.partitions.map(({ scope, current, partitions, active, waiting }) => ({
+        scope,
+        current,
+        partitions,
+        active,
+        waiting,
+      })),
     ),
     openBodies: snapshot.deliveries.reduce((sum, { openBodies }) => sum + openBodies, 0),
     generations: sorted(snapshot.generations),
@@ -59,16 +71,17 @@ export function expectedOf(model: Model): unknown {
     rates: sorted(
       [...model.rates.values()].map((need) => ({
         scope: need.scope,
+        current: need.named,
         algorithm: need.rate.config.algorithm,
         remaining: need.rate.free(nowMs),
         waiting: waiting(need),
       })),
     ),
     partitions: sorted(
-      [...model.pools.values()].map(({ scope, entries }) => {
+      [...model.pools.values()].map(({ scope, named, entries }) => {
         const waits = [...entries.values()].reduce((sum, { permits, rate }) => sum + waiting(permits ?? rate), 0)
         const users = [...entries.values()].reduce((sum, entry) => sum + entry.users, 0)
-        return { scope, partitions: entries.size, active: users - waits, waiting: waits }
+        return { scope, current: named, partitions: entries.size, active: users - waits, waiting: waits }
       }),
     ),
     openBodies,

@@ -108,6 +108,8 @@ export class Admission implements CallKeeper {
   #judge(route: Route, call: Call): Answer {
     if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
+    // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
+    if (this.#ledger.calls === 0 && route.hasRoom(nowMs)) return this.#take(route, NONE, nowMs)
     let lacking: Resource | undefined
     for (const resource of route.resources) {
       if (this.#hasRoom(resource, nowMs)) continue
@@ -189,6 +191,9 @@ export class Admission implements CallKeeper {
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
   #take(route: Route, { partitions, place }: Keyed, nowMs: number): Lease {
     route.take(nowMs)
+    route.program.active += 1
+    this.#totals.admitted += 1
+    if (partitions.length === 0 && place === null) return new PermitLease(route, null)
     for (const partition of partitions) {
       partition.concurrency?.take()
       partition.rate?.take(nowMs)
@@ -198,9 +203,6 @@ export class Admission implements CallKeeper {
       place.take()
       place.places.enter(place)
     }
-    route.program.active += 1
-    this.#totals.admitted += 1
-    if (partitions.length === 0 && place === null) return new PermitLease(route, null)
     return new PermitLease(route, { partitions, waitedMs: 0, place, permits: true })
   }
 

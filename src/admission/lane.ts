@@ -52,7 +52,7 @@ export class Lane implements HeapItem {
     this.place = arrival.place
     this.waiters = new List()
     this.places = lines.map((line) => new Place(this, line))
-    this.parkedAt = this.lacking(nowMs, ahead) ?? this.#last
+    this.parkedAt = this.lacking(nowMs, ahead) ?? lastOf(this.places)
     this.passable = null
     this.passes = []
     this.passedBy = 0
@@ -88,13 +88,13 @@ export class Lane implements HeapItem {
       } else strangers.rekey(place, waiter.key)
     }
   }
+}
 
-  /** Where a lane stands that has room everywhere and lacks only its turn (QUE-11). */
-  get #last(): Place {
-    const place = this.places.at(-1)
-    assert(place !== undefined, 'a call queues that needs nothing')
-    return place
-  }
+/** Where a lane stands that has room everywhere and lacks only its turn (QUE-11). */
+function lastOf(places: readonly Place[]): Place {
+  const place = places.at(-1)
+  assert(place !== undefined, 'a call queues that needs nothing')
+  return place
 }
 
 /** A lane at one of its resources. Its key is the arrival of the lane's first waiter or, among strangers, of `passable`. */

@@ -37,7 +37,7 @@ export class TokenBucket implements Rate {
     const { replenishmentPeriodMs } = this.config
     const units = this.#unitsAt(nowMs)
     assert(units >= replenishmentPeriodMs, 'take of a token that is not there')
-    this.#missing = this.#capacity - units + replenishmentPeriodMs
+    this.#missing = unitsOfFull(this.config) - units + replenishmentPeriodMs
     this.#newestMs = Math.max(nowMs, this.#newestMs)
   }
 
@@ -49,14 +49,10 @@ export class TokenBucket implements Rate {
     return this.#newestMs + Math.ceil(this.#missing / this.config.tokensPerPeriod)
   }
 
-  get #capacity(): number {
-    return this.config.tokenLimit * this.config.replenishmentPeriodMs
-  }
-
   /** Units, whole: a product beyond 2^53 is rounded, but then the bucket has long been full. */
   #unitsAt(nowMs: number): number {
     const elapsedMs = Math.max(0, nowMs - this.#newestMs)
-    return this.#capacity - Math.max(0, this.#missing - elapsedMs * this.config.tokensPerPeriod)
+    return unitsOfFull(this.config) - Math.max(0, this.#missing - elapsedMs * this.config.tokensPerPeriod)
   }
 
   /**
@@ -79,4 +75,9 @@ export class TokenBucket implements Rate {
     const rest = afterFirst - cycles * cycleTokens // ≥ 1, ≤ cycleTokens
     return firstMs + cycles * cycleMs + Math.min(cycleMs, Math.ceil(rest / perMs))
   }
+}
+
+// No private getter: on V8 it is called through the runtime each time (`core.rate`).
+function unitsOfFull({ tokenLimit, replenishmentPeriodMs }: TokenBucketConfig): number {
+  return tokenLimit * replenishmentPeriodMs
 }

@@ -83,6 +83,17 @@ export class Route {
     this.delivery = delivery?.config
   }
 
+  /** Is there room everywhere that needs no key, if nobody waits for it? */
+  hasRoom(nowMs: number): boolean {
+    if (!this.global.hasRoom || !this.contract.hasRoom || !this.method.hasRoom) return false
+    const { timed } = this
+    // By index, as in `take`: an iterator costs as much as a rate (`core.rate`).
+    for (let index = 0; index < timed.length; index += 1) {
+      if (timed[index]?.msUntilRoom(nowMs, 0) !== 0) return false
+    }
+    return true
+  }
+
   /**
    * Takes one of everything that needs no key, also of the slots that no gate stands for: every release gives three
    * back, so every admission takes three.
@@ -91,7 +102,8 @@ export class Route {
     this.global.take()
     this.contract.take()
     this.method.take()
-    for (const resource of this.timed) resource.take(nowMs)
+    const { timed } = this
+    for (let index = 0; index < timed.length; index += 1) timed[index]?.take(nowMs)
   }
 }
 

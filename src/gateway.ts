@@ -17,7 +17,9 @@
  *
  * @module
  */
-export { type Announcement, type AnnounceOptions, announceInstance, type GatewayReport } from './gateway/announce.ts'
+export type { Clock } from './clock.ts'
+export type { ConfigIssue } from './errors.ts'
+export { type AnnounceOptions, type Announcer, announceInstance, type GatewayReport } from './gateway/announce.ts'
 export { classifyFetchFailure, type FetchFailure } from './gateway/connect-errors.ts'
 export {
   createGateway,

@@ -46,7 +46,7 @@ export interface GatewayReport {
  * Keeps gateways informed of one instance (GWY-7). Nothing here rejects or takes the instance down: what fails is
  * repeated in the background, and each promise resolves when every gateway knows, or after `patienceMs`.
  */
-export interface Announcement {
+export interface Announcer {
   /** Registers and keeps sending heartbeats; a gateway that is down, or comes later, is registered with then. After `draining` it is the way back. */
   start(): Promise<readonly GatewayReport[]>
   /** Asks for nothing new. Call it before the instance begins to refuse. Heartbeats go on. */
@@ -57,29 +57,29 @@ export interface Announcement {
 }
 
 /**
- * Makes the announcement of an instance; nothing is sent before `start()` (RUN-1).
+ * Makes the announcer of an instance; nothing is sent before `start()` (RUN-1).
  *
  * @throws {GatewayInputError} when a gateway would refuse what it says of the instance.
  * @throws {TypeError} when a gateway's URL is none.
  *
  * @example
  * ```ts
- * const announcement = announceInstance({
+ * const announcer = announceInstance({
  *   gateways: [env.GATEWAY],
  *   token: env.GATEWAY_TOKEN,
  *   id: 'orders-1',
  *   url: env.SELF,
  *   generation: Date.now(),
  * })
- * announcement.start()
+ * announcer.start()
  * process.once('SIGTERM', async () => {
- *   await announcement.draining('deploy')
+ *   await announcer.draining('deploy')
  *   await admission.core.stop({ graceMs: 5000 })
- *   await announcement.offline()
+ *   await announcer.offline()
  * })
  * ```
  */
-export function announceInstance(options: AnnounceOptions): Announcement {
+export function announceInstance(options: AnnounceOptions): Announcer {
   const { gateways, token, id, url, generation, heartbeatMs = 5000, timeoutMs = 2000, patienceMs = 3000 } = options
   const { backoff = { firstMs: 200, maxMs: 5000 }, random = Math.random } = options
   const { clock = new SystemClock(), fetch = hostFetch } = options

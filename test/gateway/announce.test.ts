@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import { describe, expect, it } from 'vitest'
 import {
-  type Announcement,
   type AnnouncementFailure,
   type AnnounceOptions,
+  type Announcer,
   announceInstance,
   createGateway,
   type Gateway,
@@ -24,7 +24,7 @@ interface Scene {
   readonly clock: ManualClock
   readonly network: Network
   readonly failures: AnnouncementFailure[]
-  readonly announcement: Announcement
+  readonly announcer: Announcer
   /** Puts a new gateway at an origin, with nothing registered. */
   boot(origin: string): Gateway
   /** Types of the events that were sent, in order. */
@@ -37,7 +37,7 @@ function scene(options: Partial<AnnounceOptions> = {}): Scene {
   const network = new Network()
   const failures: AnnouncementFailure[] = []
   const bodies: Promise<string>[] = []
-  const announcement = announceInstance({
+  const announcer = announceInstance({
     gateways: [`${G1}/gateway/`],
     token: TOKEN,
     id: 'a',
@@ -60,7 +60,7 @@ function scene(options: Partial<AnnounceOptions> = {}): Scene {
     clock,
     network,
     failures,
-    announcement,
+    announcer,
     boot(origin) {
       const gateway = createGateway({ clock, heartbeatTimeoutMs: 3000 })
       const app = new Hono()
@@ -84,7 +84,7 @@ function markerOf(gateway: Gateway): string | undefined {
 
 describe('the life of an instance', () => {
   it('GWY-7 it registers, sends heartbeats, asks for nothing new, and takes itself out', async () => {
-    const { boot, announcement, advance, said, clock } = scene({
+    const { boot, announcer, advance, said, clock } = scene({
       weight: 3,
       warmupMs: 5,
       labels: { zone: 'x' },
@@ -93,7 +93,7 @@ describe('the life of an instance', () => {
     const gateway = boot(G1)
     expect(await said()).toEqual([]) // RUN-1
     expect(clock.timersStarted).toBe(0)
-    expect(await announcement.start()).toEqual([
+    expect(await announcer.start()).toEqual([
       { url: `${G1}/gateway/`, told: 'up', isSettled: true, failures: 0, lastError: undefined },
     ])
     expect(gateway.upstreams.get('a')).toMatchObject({
@@ -107,12 +107,12 @@ describe('the life of an instance', () => {
     for (let beat = 0; beat < 10; beat += 1) await advance(1000)
     expect(markerOf(gateway)).toBe('live')
 
-    expect(await announcement.draining('deploy')).toMatchObject([{ told: 'draining', isSettled: true }])
+    expect(await announcer.draining('deploy')).toMatchObject([{ told: 'draining', isSettled: true }])
     expect(markerOf(gateway)).toBe('deploy')
     await advance(1000)
     expect(markerOf(gateway)).toBe('deploy')
 
-    expect(await announcement.offline()).toMatchObject([{ told: 'nothing', isSettled: true }])
+    expect(await announcer.offline()).toMatchObject([{ told: 'nothing', isSettled: true }])
     expect(markerOf(gateway)).toBe('absent')
     expect(await said()).toEqual([
       'register',
@@ -125,46 +125,46 @@ describe('the life of an instance', () => {
   })
 
   it('GWY-7 calls are idempotent, and draining is told once whatever the number of calls', async () => {
-    const { boot, announcement, said } = scene()
+    const { boot, announcer, said } = scene()
     boot(G1)
-    await Promise.all([announcement.start(), announcement.start()])
-    await Promise.all([announcement.draining('one'), announcement.draining('two')])
-    await Promise.all([announcement.offline(), announcement.offline()])
+    await Promise.all([announcer.start(), announcer.start()])
+    await Promise.all([announcer.draining('one'), announcer.draining('two')])
+    await Promise.all([announcer.offline(), announcer.offline()])
     expect(await said()).toEqual(['register', 'draining', 'offline'])
   })
 
   it('GWY-7 an instance that resumes registers again, for nothing else clears the marker', async () => {
-    const { boot, announcement, said } = scene()
+    const { boot, announcer, said } = scene()
     const gateway = boot(G1)
-    await announcement.start()
-    await announcement.draining()
+    await announcer.start()
+    await announcer.draining()
     expect(markerOf(gateway)).toBe('draining')
-    await announcement.start()
+    await announcer.start()
     expect(markerOf(gateway)).toBe('live')
     expect(await said()).toEqual(['register', 'draining', 'register'])
-    await announcement.offline()
+    await announcer.offline()
   })
 
   it('GWY-7 each draining gives its own reason, also after the instance resumed in between', async () => {
-    const { boot, announcement } = scene()
+    const { boot, announcer } = scene()
     const gateway = boot(G1)
-    await announcement.start()
-    await announcement.draining('deploy')
-    await announcement.draining('later') // the same draining: its first reason stays
+    await announcer.start()
+    await announcer.draining('deploy')
+    await announcer.draining('later') // the same draining: its first reason stays
     expect(markerOf(gateway)).toBe('deploy')
     for (const reason of ['scale-in', undefined]) {
-      await announcement.start()
-      await announcement.draining(reason)
+      await announcer.start()
+      await announcer.draining(reason)
       expect(markerOf(gateway)).toBe(reason ?? 'draining')
     }
-    await announcement.offline()
+    await announcer.offline()
   })
 
   it('GWY-7 one that never started has nothing to take back', async () => {
-    const { boot, announcement, said, clock } = scene()
+    const { boot, announcer, said, clock } = scene()
     boot(G1)
-    await announcement.draining()
-    await announcement.offline()
+    await announcer.draining()
+    await announcer.offline()
     expect(await said()).toEqual([])
     expect(clock.pending).toBe(0)
   })
@@ -172,8 +172,8 @@ describe('the life of an instance', () => {
 
 describe('a gateway that does not answer', () => {
   it('GWY-7 a registry that is down at start is retried with backoff, doubling and bounded, until it is there', async () => {
-    const { boot, announcement, advance, failures, clock } = scene()
-    const started = announcement.start()
+    const { boot, announcer, advance, failures, clock } = scene()
+    const started = announcer.start()
     await flush()
     for (let count = 0; count < 6; count += 1) await advance(400)
     expect(failures.map(({ event, retryInMs }) => [event, retryInMs])).toEqual(
@@ -190,12 +190,12 @@ describe('a gateway that does not answer', () => {
     expect(failures.length).toBeGreaterThanOrEqual(5)
     await advance(600)
     expect(await started).toMatchObject([{ isSettled: false }]) // patience is over, the trying is not
-    expect(announcement.report()[0]?.failures).toBeGreaterThan(4)
+    expect(announcer.report()[0]?.failures).toBeGreaterThan(4)
     const gateway = boot(G1)
     await advance(400)
     expect(markerOf(gateway)).toBe('live')
-    expect(announcement.report()).toMatchObject([{ told: 'up', failures: 0, lastError: undefined }])
-    await announcement.offline()
+    expect(announcer.report()).toMatchObject([{ told: 'up', failures: 0, lastError: undefined }])
+    await announcer.offline()
     expect(clock.pending).toBe(0)
   })
 
@@ -204,17 +204,17 @@ describe('a gateway that does not answer', () => {
       [0, 50],
       [0.5, 75],
     ] as const) {
-      const { announcement, failures } = scene({ random: () => random })
-      announcement.start()
+      const { announcer, failures } = scene({ random: () => random })
+      announcer.start()
       await flush()
       expect(failures[0]?.retryInMs).toBe(retryInMs)
     }
   })
 
   it('GWY-7 a gateway that hangs is given up after timeoutMs, whether or not fetch listens to its signal', async () => {
-    const { network, announcement, advance, failures } = scene()
+    const { network, announcer, advance, failures } = scene()
     network.at(G1, () => new Promise(() => {}))
-    announcement.start()
+    announcer.start()
     await flush()
     await advance(499)
     expect(failures).toHaveLength(0)
@@ -224,11 +224,11 @@ describe('a gateway that does not answer', () => {
   })
 
   it('GWY-7 offline with every gateway down ends after patienceMs and leaves no timer', async () => {
-    const { boot, network, announcement, advance, clock } = scene()
+    const { boot, network, announcer, advance, clock } = scene()
     boot(G1)
-    await announcement.start()
+    await announcer.start()
     network.at(G1, undefined)
-    const offline = announcement.offline()
+    const offline = announcer.offline()
     await flush()
     for (let count = 0; count < 10; count += 1) await advance(300)
     expect(await offline).toMatchObject([{ isSettled: false }])
@@ -236,10 +236,10 @@ describe('a gateway that does not answer', () => {
   })
 
   it('GWY-7 offline of an instance whose registers never arrived ends at once', async () => {
-    const { announcement, clock } = scene()
-    announcement.start()
+    const { announcer, clock } = scene()
+    announcer.start()
     await flush()
-    expect(await announcement.offline()).toMatchObject([{ told: 'nothing', isSettled: true }])
+    expect(await announcer.offline()).toMatchObject([{ told: 'nothing', isSettled: true }])
     clock.advance(5000)
     expect(clock.pending).toBe(0)
   })
@@ -250,7 +250,7 @@ describe('a gateway that does not answer', () => {
       [[`${G1}/nowhere`], TOKEN, { status: 404 }],
     ] as const) {
       const errors: unknown[] = []
-      const { boot, announcement, clock } = scene({
+      const { boot, announcer, clock } = scene({
         gateways,
         token,
         onFailure: ({ error }) => {
@@ -259,53 +259,53 @@ describe('a gateway that does not answer', () => {
         },
       })
       boot(G1)
-      announcement.start()
+      announcer.start()
       await flush()
       expect(errors).toMatchObject([expected])
       expect(clock.pending).toBeGreaterThan(0) // it will be tried again
-      await announcement.offline()
+      await announcer.offline()
     }
   })
 })
 
 describe('what a gateway has forgotten or not heard', () => {
   it('GWY-7 a gateway that was restarted is registered with again at the next heartbeat', async () => {
-    const { boot, announcement, advance, failures } = scene()
+    const { boot, announcer, advance, failures } = scene()
     boot(G1)
-    await announcement.start()
+    await announcer.start()
     const restarted = boot(G1)
     await advance(1000)
     expect(markerOf(restarted)).toBe('live')
     expect(failures).toEqual([])
-    await announcement.offline()
+    await announcer.offline()
   })
 
   it('GWY-7 a draining instance does not register with a gateway that was restarted', async () => {
-    const { boot, announcement, advance, said } = scene()
+    const { boot, announcer, advance, said } = scene()
     boot(G1)
-    await announcement.start()
-    await announcement.draining()
+    await announcer.start()
+    await announcer.draining()
     const restarted = boot(G1)
     for (let beat = 0; beat < 3; beat += 1) await advance(1000)
     expect(markerOf(restarted)).toBe('absent')
     expect(await said()).toEqual(['register', 'draining', 'heartbeat'])
-    await announcement.offline()
+    await announcer.offline()
   })
 
   it('GWY-7 a heartbeat that finds the marker gone asks again for nothing new', async () => {
-    const { boot, announcement, advance } = scene()
+    const { boot, announcer, advance } = scene()
     const gateway = boot(G1)
-    await announcement.start()
-    await announcement.draining('deploy')
+    await announcer.start()
+    await announcer.draining('deploy')
     gateway.upstreams.sync([{ id: 'a', url: 'http://a.test', generation: 1 }])
     expect(markerOf(gateway)).toBe('live')
     await advance(1000)
     expect(markerOf(gateway)).toBe('deploy')
-    await announcement.offline()
+    await announcer.offline()
   })
 
   it('GWY-7 draining waits for a register under way, so that the register cannot overtake it', async () => {
-    const { boot, network, announcement, said, advance } = scene()
+    const { boot, network, announcer, said, advance } = scene()
     const gateway = boot(G1)
     const hold = barrier()
     const answer = new Hono()
@@ -314,8 +314,8 @@ describe('what a gateway has forgotten or not heard', () => {
       await hold.promise
       return answer.fetch(request)
     })
-    announcement.start()
-    const draining = announcement.draining('now')
+    announcer.start()
+    const draining = announcer.draining('now')
     await flush()
     expect(await said()).toEqual(['register'])
     hold.resolve()
@@ -324,12 +324,12 @@ describe('what a gateway has forgotten or not heard', () => {
     expect(await said()).toEqual(['register', 'draining'])
     await advance(1000)
     expect(markerOf(gateway)).toBe('now')
-    await announcement.offline()
+    await announcer.offline()
   })
 
   it('GWY-7 a register whose answer was lost may have counted, so draining and offline are told all the same', async () => {
     for (const step of ['draining', 'offline'] as const) {
-      const { boot, network, announcement } = scene()
+      const { boot, network, announcer } = scene()
       const gateway = boot(G1)
       const app = new Hono()
       app.route('/gateway', gateway.registry(VERIFY))
@@ -340,19 +340,19 @@ describe('what a gateway has forgotten or not heard', () => {
         isFirst = false
         throw cut()
       })
-      announcement.start()
+      announcer.start()
       await flush()
       expect(markerOf(gateway)).toBe('live')
-      await announcement[step]()
+      await announcer[step]()
       expect(markerOf(gateway)).toBe(step === 'draining' ? 'draining' : 'absent')
-      await announcement.offline()
+      await announcer.offline()
     }
   })
 
   it('GWY-7 a draining that failed but may have counted is undone by a register when the instance resumes', async () => {
-    const { boot, network, announcement } = scene()
+    const { boot, network, announcer } = scene()
     const gateway = boot(G1)
-    await announcement.start()
+    await announcer.start()
     const app = new Hono()
     app.route('/gateway', gateway.registry(VERIFY))
     network.at(G1, async (request) => {
@@ -360,25 +360,25 @@ describe('what a gateway has forgotten or not heard', () => {
       network.at(G1, app)
       throw Object.assign(cut(), { response })
     })
-    announcement.draining()
+    announcer.draining()
     await flush()
     expect(markerOf(gateway)).toBe('draining')
-    await announcement.start()
+    await announcer.start()
     expect(markerOf(gateway)).toBe('live')
-    await announcement.offline()
+    await announcer.offline()
   })
 
   it('GWY-7 an instance that was replaced by a newer generation says no more', async () => {
-    const { boot, announcement, advance, failures, said, clock } = scene()
+    const { boot, announcer, advance, failures, said, clock } = scene()
     const gateway = boot(G1)
-    await announcement.start()
+    await announcer.start()
     gateway.upstreams.apply([{ type: 'register', id: 'a', url: 'http://a.test', generation: 2 }])
     await advance(1000)
     expect(failures).toMatchObject([{ event: 'heartbeat', retryInMs: null, error: { reason: 'stale_generation' } }])
     expect(clock.pending).toBe(0)
     await advance(5000)
-    await announcement.draining()
-    await announcement.offline()
+    await announcer.draining()
+    await announcer.offline()
     expect(markerOf(gateway)).toBe('expired') // its replacement sent no heartbeats here
     expect((await said()).filter((type) => type !== 'heartbeat')).toEqual(['register'])
   })
@@ -386,27 +386,27 @@ describe('what a gateway has forgotten or not heard', () => {
 
 describe('several gateways', () => {
   it('GWY-7 each is told on its own: one that is down holds up no other, and is told when it is back', async () => {
-    const { boot, announcement, advance, failures } = scene({ gateways: [`${G1}/gateway`, `${G2}/gateway`] })
+    const { boot, announcer, advance, failures } = scene({ gateways: [`${G1}/gateway`, `${G2}/gateway`] })
     const one = boot(G1)
-    announcement.start()
+    announcer.start()
     await flush()
     expect(markerOf(one)).toBe('live')
     expect(failures.every(({ gateway }) => gateway.startsWith(G2))).toBe(true)
     const two = boot(G2)
     await advance(400)
     expect(markerOf(two)).toBe('live')
-    await announcement.draining('deploy')
+    await announcer.draining('deploy')
     expect([markerOf(one), markerOf(two)]).toEqual(['deploy', 'deploy'])
-    expect(await announcement.offline()).toMatchObject([{ isSettled: true }, { isSettled: true }])
+    expect(await announcer.offline()).toMatchObject([{ isSettled: true }, { isSettled: true }])
     expect([markerOf(one), markerOf(two)]).toEqual(['absent', 'absent'])
   })
 
   it('GWY-7 draining resolves after patienceMs when one gateway cannot be told, and goes on telling it', async () => {
-    const { boot, network, announcement, advance } = scene({ gateways: [`${G1}/gateway`, `${G2}/gateway`] })
+    const { boot, network, announcer, advance } = scene({ gateways: [`${G1}/gateway`, `${G2}/gateway`] })
     const [one, two] = [boot(G1), boot(G2)]
-    await announcement.start()
+    await announcer.start()
     network.at(G2, undefined)
-    const draining = announcement.draining()
+    const draining = announcer.draining()
     await flush()
     expect(markerOf(one)).toBe('draining')
     for (let count = 0; count < 10; count += 1) await advance(300)
@@ -417,7 +417,7 @@ describe('several gateways', () => {
     await advance(400)
     // Its lease ended meanwhile; the marker is set all the same.
     expect(markerOf(two)).toBe('draining')
-    await announcement.offline()
+    await announcer.offline()
   })
 })
 

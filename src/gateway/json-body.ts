@@ -1,3 +1,5 @@
+import { boundedBytes, jsonIn } from '../hono/bounded-body.ts'
+
 /** A request body read as JSON, or why it is none. */
 export type JsonBody =
   | { readonly kind: 'json'; readonly value: unknown }
@@ -10,24 +12,11 @@ export function isJsonType(request: Request): boolean {
   return /^application\/([\w.+-]+\+)?json\s*(;|$)/i.test(request.headers.get('content-type') ?? '')
 }
 
-/** Reads at most `maxBytes`; more is refused by what is declared, or as soon as it is there. */
+/** Reads at most `maxBytes`; a body that breaks off is broken. */
 export async function readJson(request: Request, maxBytes: number): Promise<JsonBody> {
-  if (Number(request.headers.get('content-length')) > maxBytes) return { kind: 'too_large' }
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  let text = ''
   try {
-    if (request.body !== null) {
-      const reader = request.body.getReader()
-      let bytes = 0
-      for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-        bytes += chunk.value.byteLength
-        if (bytes > maxBytes) return { kind: 'too_large' }
-        text += decoder.decode(chunk.value, { stream: true })
-      }
-    }
-    text += decoder.decode()
-    const value: unknown = JSON.parse(text)
-    return { kind: 'json', value }
+    const bytes = await boundedBytes(request, maxBytes)
+    return bytes === undefined ? { kind: 'too_large' } : { kind: 'json', value: jsonIn(bytes) }
   } catch {
     return { kind: 'broken' }
   }

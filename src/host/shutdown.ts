@@ -41,14 +41,16 @@ export interface ShutdownParts {
  *            #announce      │        #seal      │            #close           │      #end       ▲
  *                           └──────force()──────┴──────────force()────────────┴─force(), ───────┘
  *                                                                               deadline   #cut
- *   announcing   readiness off, calls admitted, gateways told; no time at all when draining or stopped already
+ *   announcing   readiness off, calls admitted, gateways told and waited for; no time when draining or stopped already
  *   finishing    calls are refused (`draining`); what runs and waits goes on until nothing does
  *   closing      the core is stopped, waiters left over are refused (`stopped`); once nothing runs the platform stops
  * ```
  *
  * The three instants are fixed when it begins: a phase that ends early leaves its time to the next ones. Beginning again
- * can only bring them nearer (DRN-7). Neither the announcer nor a hook moves them: what they throw is written down, and
- * an answer that never comes is waited for until the deadline at most.
+ * can only bring them nearer (DRN-7). Neither the announcer nor a hook moves them: what they throw is written down.
+ * Calls are not refused before the announcer has answered, for until then a gateway may go on sending them (GWY-7); that
+ * takes its time from finishing. An answer that never comes is waited for until the end of that, and in closing until
+ * the deadline.
  */
 export class Shutdown {
   /** Resolves at the end; never rejects. */
@@ -63,6 +65,7 @@ export class Shutdown {
   #deadlineMs: number
   #isStopping: boolean // the platform has been told to stop
   #isClosed: boolean // and has
+  #isTold: boolean // the announcer has told gateways to turn away, or there is nothing to wait for
   #isOffline: boolean // the announcer has said so, or there is none
   #cancelTimer: () => void
 
@@ -79,6 +82,7 @@ export class Shutdown {
     this.#deadlineMs = Number.POSITIVE_INFINITY
     this.#isStopping = false
     this.#isClosed = false
+    this.#isTold = parts.announcer === undefined
     this.#isOffline = parts.announcer === undefined
     this.#cancelTimer = () => undefined
   }
@@ -113,13 +117,17 @@ export class Shutdown {
   #advance(): void {
     const { clock } = this.#parts
     const nowMs = clock.nowMs()
-    if (this.#phase === 'announcing' && nowMs >= this.#sealByMs) this.#seal(nowMs)
+    if (this.#phase === 'announcing' && nowMs >= this.#sealDueMs()) this.#seal(nowMs)
     if (this.#phase === 'finishing' && nowMs >= this.#finishByMs) this.#close(nowMs)
     if (this.#phase === 'closing' && nowMs >= this.#deadlineMs) this.#cut(false)
     this.#cancelTimer()
     if (this.#phase === 'serving' || this.#phase === 'stopped') return
-    const dueMs = { announcing: this.#sealByMs, finishing: this.#finishByMs, closing: this.#deadlineMs }[this.#phase]
+    const dueMs = { announcing: this.#sealDueMs(), finishing: this.#finishByMs, closing: this.#deadlineMs }[this.#phase]
     this.#cancelTimer = clock.callAt(dueMs, () => this.#advance())
+  }
+
+  #sealDueMs(): number {
+    return this.#isTold ? this.#sealByMs : this.#finishByMs
   }
 
   #announce(reason: string, nowMs: number): void {
@@ -127,12 +135,20 @@ export class Shutdown {
     this.#phase = 'announcing'
     this.#log.began(reason, nowMs)
     // Gateways first: they should know before anybody is refused (GWY-7).
-    if (announcer !== undefined) void this.#attempt('Telling gateways to turn away', () => announcer.draining(reason))
+    if (announcer !== undefined) void this.#sayDraining(announcer, reason)
     const { draining, announcing } = core.snapshot()
     // Joins a drain that refuses calls already: there is nothing left to announce.
-    if (core.state === 'stopped' || (draining && !announcing)) this.#sealByMs = nowMs
-    else if (this.#sealByMs > nowMs) core.drain({ announceMs: this.#sealByMs - nowMs, who: reason })
+    if (core.state === 'stopped' || (draining && !announcing)) {
+      this.#sealByMs = nowMs
+      this.#isTold = true
+    } else if (this.#sealDueMs() > nowMs) core.drain({ announceMs: this.#sealDueMs() - nowMs, who: reason })
     this.#tell('announcing')
+  }
+
+  async #sayDraining(announcer: Announcer, reason: string): Promise<void> {
+    await this.#attempt('Telling gateways to turn away', () => announcer.draining(reason))
+    this.#isTold = true
+    this.#advance()
   }
 
   #seal(nowMs: number): void {

@@ -353,6 +353,8 @@ describe('the announcer', () => {
     void shutdown.begin('SIGTERM')
     expect(announcer.told).toEqual(['draining: SIGTERM'])
     expect(reasonOf(core)).toBeUndefined()
+    announcer.answers.draining.resolve()
+    await flush()
     clock.advance(3000)
     running.release()
     await flush()
@@ -364,6 +366,34 @@ describe('the announcer', () => {
     expect(await shutdown.stopped).toMatchObject({ outcome: 'drained', errors: [] })
   })
 
+  it('GWY-7 DRN-5 nobody is refused before gateways have heard, however short the announcement', async () => {
+    const announcer = new FakeAnnouncer()
+    const { core, clock, flush, shutdown, phases } = wayOut({}, { announcer })
+    void shutdown.begin('SIGTERM', { announceMs: 0 })
+    await flush()
+    clock.advance(1200)
+    expect(shutdown.phase).toBe('announcing')
+    expect(reasonOf(core)).toBeUndefined()
+    announcer.answers.draining.resolve()
+    await flush()
+    expect(phases).toEqual(['announcing', 'finishing', 'closing'])
+    expect(reasonOf(core)).toBe('stopped')
+  })
+
+  it('GWY-7 DRN-5 gateways that do not answer take their time from finishing, not from the end', async () => {
+    const announcer = new FakeAnnouncer()
+    const { core, clock, flush, hold, shutdown } = wayOut({ global: { concurrency: 2 } }, { announcer })
+    hold()
+    void shutdown.begin('SIGTERM')
+    clock.advance(7999)
+    expect([shutdown.phase, reasonOf(core)]).toEqual(['announcing', undefined])
+    clock.advance(1)
+    expect([shutdown.phase, reasonOf(core)]).toEqual(['closing', 'stopped'])
+    clock.advance(1000)
+    await flush()
+    expect(await shutdown.stopped).toMatchObject({ outcome: 'cut', totalMs: 9000 })
+  })
+
   it('GWY-7 is told of the draining even when nothing is announced to anybody else', () => {
     const announcer = new FakeAnnouncer()
     const { core, shutdown } = wayOut(oneAtATime, { announcer })
@@ -372,10 +402,12 @@ describe('the announcer', () => {
     expect(announcer.told).toEqual(['draining: SIGTERM'])
   })
 
-  it('GWY-7 never answering holds the end up until the deadline at most', async () => {
+  it('GWY-7 an end that is never answered holds the end up until the deadline at most', async () => {
     const announcer = new FakeAnnouncer()
     const { clock, flush, shutdown, platform } = wayOut({}, { announcer })
+    announcer.answers.draining.resolve()
     void shutdown.begin('SIGTERM')
+    await flush()
     clock.advance(3000)
     await flush()
     platform.stopping.resolve()

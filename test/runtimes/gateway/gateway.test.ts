@@ -53,7 +53,7 @@ describe.each(RUNTIMES.filter(isInstalled))('%s instances behind a gateway', (ru
   )
 
   it(
-    'the same restarts by the platform alone lose some: the drill sees losses',
+    'DRN-5 the same restarts by the platform alone lose some, so that this drill sees losses',
     async () => {
       const load = new Load(fleet.port, LANES, 0)
       const sinceMs = performance.now()

@@ -1,10 +1,11 @@
 import type { Hono } from 'hono'
 import { streamSSE } from 'hono/streaming'
+import type { RequestEnv } from './limits.ts'
 import type { Probe } from './probe.ts'
 import { source } from './sources.ts'
 
 /** One route for each kind of body that a handler can answer with. */
-export function addBodies(app: Hono, probe: Probe): Hono {
+export function addBodies(app: Hono<RequestEnv>, probe: Probe): Hono<RequestEnv> {
   const four = { count: 4, bytes: 256 }
   app.get('/text', (c) => c.text('Hello'))
   app.get('/json', async (c) => c.json({ hello: 'world' }))

@@ -1,16 +1,19 @@
 import type { Context, Hono } from 'hono'
-import type { Limits } from './limits.ts'
+import type { Limits, RequestEnv } from './limits.ts'
 import type { Probe } from './probe.ts'
 import { sleep, source } from './sources.ts'
 
 /** Routes that take time, and count who is in them against the limit in force. */
-export function addWork(app: Hono, probe: Probe, limits: Limits): Hono {
-  const counted = async <T>(act: () => Promise<T>): Promise<T> => {
+export function addWork(app: Hono<RequestEnv>, probe: Probe, limits: Limits): Hono<RequestEnv> {
+  const counted = async <T>(c: Context<RequestEnv>, act: () => Promise<T>): Promise<T> => {
     const { counts } = probe
     counts.running += 1
     counts.started += 1
     counts.mostRunning = Math.max(counts.mostRunning, counts.running)
-    if (counts.running > limits.ofStart()) counts.violations += 1
+    const grantedAtMs = c.var.arrivedAtMs + (c.var.admission?.waitedMs ?? 0)
+    const limit = limits.since(grantedAtMs)
+    if (counts.running > limit) counts.violations += 1
+    if (counts.running === limit) counts.atTheLimit += 1
     try {
       return await act()
     } finally {
@@ -21,14 +24,14 @@ export function addWork(app: Hono, probe: Probe, limits: Limits): Hono {
   const number = (c: Context, name: string): number => Number(c.req.query(name) ?? 0)
 
   app.all('/sleep', (c) =>
-    counted(async () => {
+    counted(c, async () => {
       await sleep(number(c, 'ms'))
       if (c.req.query('then') === 'stream') return c.body(source(probe, { count: 4, bytes: 16, everyMs: 20 }))
       return c.text('slept')
     }),
   )
   app.all('/signal', (c) =>
-    counted(async () => {
+    counted(c, async () => {
       const { counts } = probe
       c.req.raw.signal.addEventListener('abort', () => {
         counts.aborts += 1
@@ -38,7 +41,7 @@ export function addWork(app: Hono, probe: Probe, limits: Limits): Hono {
     }),
   )
   app.post('/read', (c) =>
-    counted(async () => {
+    counted(c, async () => {
       const bytes = new Uint8Array(await c.req.arrayBuffer())
       await sleep(number(c, 'ms'))
       const seen = `${bytes.length} bytes from ${bytes[0]} to ${bytes.at(-1)}`
@@ -46,14 +49,16 @@ export function addWork(app: Hono, probe: Probe, limits: Limits): Hono {
       return c.text(seen)
     }),
   )
-  app.post('/fail', () =>
-    counted(async () => {
+  app.post('/fail', (c) =>
+    counted(c, async () => {
       await sleep(20)
       throw new Error('failed in the background')
     }),
   )
   app.get('/ticks', (c) =>
-    counted(async () => c.body(source(probe, { count: number(c, 'count'), bytes: 16, everyMs: number(c, 'every') }))),
+    counted(c, async () =>
+      c.body(source(probe, { count: number(c, 'count'), bytes: 16, everyMs: number(c, 'every') })),
+    ),
   )
   return app
 }

@@ -4,10 +4,10 @@ import { compress } from 'hono/compress'
 import { etag } from 'hono/etag'
 import { timeout } from 'hono/timeout'
 import type { UpgradeWebSocket } from 'hono/ws'
-import { type Admission, type AdmissionVariables, createAdmission } from '../../mod.ts'
+import { type Admission, createAdmission } from '../../mod.ts'
 import { addBodies } from './app-bodies.ts'
 import { addWork } from './app-work.ts'
-import { Limits } from './limits.ts'
+import { Limits, type RequestEnv } from './limits.ts'
 import { Probe } from './probe.ts'
 
 /** What differs between the hosts of the one application. */
@@ -33,9 +33,9 @@ const OTHERS: { readonly [name: string]: () => MiddlewareHandler } = {
  * The application that every runtime serves. Its limits come over the admin route, case by case; what its handlers see
  * is read from `/probe`, which admission does not touch.
  */
-export function runtimeApp({ name, upgradeWebSocket }: Host): Hono<{ Variables: AdmissionVariables }> {
+export function runtimeApp({ name, upgradeWebSocket }: Host): Hono<RequestEnv> {
   const probe = new Probe()
-  const limits = new Limits(name)
+  const limits = new Limits()
   const admission: Admission = createAdmission({
     config: {},
     selectors: { client: (c) => c.req.header('x-client') },
@@ -44,8 +44,8 @@ export function runtimeApp({ name, upgradeWebSocket }: Host): Hono<{ Variables: 
     onBackgroundError: (error) => void probe.counts.backgroundErrors.push(`${error}`),
     onPublish: () => limits.publish(admission.core.config?.global?.concurrency),
   })
-  const app = new Hono<{ Variables: AdmissionVariables }>()
-  const routes = (): Hono => addBodies(addWork(new Hono(), probe, limits), probe)
+  const app = new Hono<RequestEnv>()
+  const routes = (): Hono<RequestEnv> => addBodies(addWork(new Hono(), probe, limits), probe)
 
   app.route('/admission', admission.admin({ tokens: { write: [TOKEN] } }))
   app.get('/probe', (c) => c.json({ runtime: name, ...probe.counts }))
@@ -55,18 +55,22 @@ export function runtimeApp({ name, upgradeWebSocket }: Host): Hono<{ Variables: 
   })
   app.route('/late', tooLate())
   app.route('/bare', routes())
+  app.use(async (c, next) => {
+    c.set('arrivedAtMs', Date.now())
+    await next()
+  })
   for (const [other, make] of Object.entries(OTHERS)) app.use(`/before-${other}/*`, make())
 
   app.use(admission.middleware())
   for (const path of ['/quick', '/held', '/work']) app.route(path, routes())
   for (const [other, make] of Object.entries(OTHERS)) {
     app.route(`/before-${other}`, routes())
-    app.route(`/after-${other}`, addBodies(addWork(new Hono().use(make()), probe, limits), probe))
+    app.route(`/after-${other}`, addBodies(addWork(new Hono<RequestEnv>().use(make()), probe, limits), probe))
   }
-  app.get(
-    '/echo',
-    upgradeWebSocket(() => ({ onMessage: (event, socket) => socket.send(`${event.data}`) })),
-  )
+  const echo = upgradeWebSocket(() => ({ onMessage: (event, socket) => socket.send(`${event.data}`) }))
+  app.get('/echo', echo)
+  // The helper's handler takes `next`, so it looks like middleware and has only the global scope (WEB-1); this one has all.
+  app.get('/routed/echo', (c) => echo(c, async () => undefined).then((response) => response ?? c.notFound()))
   app.onError((error, c) => {
     probe.counts.errors += 1
     return 'getResponse' in error ? error.getResponse() : c.text(error.message, 500)

@@ -73,7 +73,7 @@ export class Connection {
   send(bytes: string | Uint8Array): Promise<Answer | undefined> {
     if (this.isOver) return Promise.resolve(undefined)
     return new Promise((resolve) => {
-      const isHead = typeof bytes === 'string' && bytes.startsWith('HEAD ')
+      const isHead = Buffer.from(bytes.slice(0, 5)).toString() === 'HEAD '
       this.#expected.push({ isHead, resolve })
       if (bytes.length > 0) this.socket.write(bytes)
     })

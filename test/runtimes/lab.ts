@@ -104,7 +104,7 @@ export class Lab {
    * Exactly `limit` calls may run: a permit given back twice would let more in, one that leaked fewer. The
    * configuration is replaced by one without a queue.
    */
-  async hasExactly(limit: number, path: string = '/work/sleep?ms=200'): Promise<void> {
+  async hasExactly(limit: number, path: string = '/work/sleep?ms=150'): Promise<void> {
     await this.configure({ global: { concurrency: limit } })
     const answers = await Promise.all(Array.from({ length: limit + 1 }, () => this.once(get(path))))
     const statuses = answers.map((answer) => answer?.status).sort()

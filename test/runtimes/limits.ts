@@ -1,28 +1,43 @@
+import type { AdmissionVariables } from '../../mod.ts'
+
+/** What handlers know of their request. */
+export interface RequestEnv {
+  Variables: AdmissionVariables & {
+    /** When the request came to admission. */
+    arrivedAtMs: number
+  }
+}
+
+/** Clocks of whole milliseconds, read one after the other. */
+const TOLERANCE_MS = 3
+const REMEMBERED = 200
+
 /** The global limit over time, so that a handler can tell whether it may run. */
 export class Limits {
-  readonly #graceMs: number
-  #limit: number
-  #before: number
-  #changedAtMs: number
+  readonly #history: { readonly atMs: number; readonly limit: number }[]
 
-  constructor(runtime: string) {
-    // How long a handler may start after its grant. On workerd the grant wakes another request, which takes some
-    // milliseconds (RUN-7); elsewhere both are in one turn.
-    this.#graceMs = runtime === 'workerd' ? 25 : 1
-    this.#limit = Number.POSITIVE_INFINITY
-    this.#before = Number.POSITIVE_INFINITY
-    this.#changedAtMs = 0
+  constructor() {
+    this.#history = [{ atMs: 0, limit: Number.POSITIVE_INFINITY }]
   }
 
-  publish(limit: number | undefined): void {
-    this.#before = this.#limit
-    this.#limit = limit ?? Number.POSITIVE_INFINITY
-    this.#changedAtMs = Date.now()
+  publish(limit: number = Number.POSITIVE_INFINITY): void {
+    this.#history.push({ atMs: Date.now(), limit })
+    if (this.#history.length > REMEMBERED) this.#history.shift()
   }
 
-  /** How many may run when a handler starts now: the limit in force, or that of its grant just before the change. */
-  ofStart(): number {
-    const isFresh = Date.now() - this.#changedAtMs <= this.#graceMs
-    return isFresh ? Math.max(this.#limit, this.#before) : this.#limit
+  /**
+   * How many may run when a handler starts now whose permit was granted then: what was allowed at that time, or at any
+   * time since. For whoever runs now was granted a permit under one of these limits, or held it already when this one
+   * was granted, within the limit of that moment. Holds however late a handler starts (RUN-7).
+   */
+  since(grantedAtMs: number): number {
+    let most = 0
+    for (let index = this.#history.length - 1; index >= 0; index -= 1) {
+      const entry = this.#history[index]
+      if (entry === undefined) break
+      most = Math.max(most, entry.limit)
+      if (entry.atMs <= grantedAtMs - TOLERANCE_MS) break
+    }
+    return most
   }
 }

@@ -5,8 +5,9 @@ export interface Counts {
   mostRunning: number
   started: number
   finished: number
-  /** Handlers that started while more were running than the limit allows. */
+  /** Handlers that started while more were running than the limit allows, and while exactly as many were. */
   violations: number
+  atTheLimit: number
   /** Requests whose signal told of an abort. */
   aborts: number
   /** Sources of streamed bodies: begun, read to their end, cancelled, and what readers took of them. */
@@ -41,6 +42,7 @@ function none(): Counts {
     started: 0,
     finished: 0,
     violations: 0,
+    atTheLimit: 0,
     aborts: 0,
     sources: 0,
     ended: 0,

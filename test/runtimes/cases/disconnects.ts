@@ -31,7 +31,7 @@ async function whileQueued(lab: Lab, manner: Manner, path: string): Promise<stri
   for (const client of clients) client.fin()
   await lab.hasExactly(LIMIT)
   const answered = (await Promise.all(answers)).filter((answer) => answer?.status === 200).length
-  return `${started} ran, ${answered} answered, quiet in ${quietMs} ms`
+  return `${started} ran, ${answered} answered, ${quietMs} ms`
 }
 
 /** Clients go while handlers run whose bodies hold the permits: bodies that nobody will ever read, perhaps. */
@@ -50,7 +50,7 @@ async function beforeTheBody(lab: Lab, manner: Manner, path: string): Promise<st
   for (const client of clients) client.fin()
   await Promise.all(answers)
   await lab.hasExactly(LIMIT)
-  return `quiet in ${quietMs} ms`
+  return `${quietMs} ms`
 }
 
 /** Clients of streamed bodies go; the permits that the bodies hold must be free again, the sources over. */
@@ -74,38 +74,38 @@ async function whileStreaming(lab: Lab, manner: Manner, path: string): Promise<s
     'over, every source',
   )
   await lab.hasExactly(LIMIT)
-  return `${cancelled} cancelled, ${ended} ended, quiet in ${quietMs} ms`
+  return `${cancelled} cancelled, ${ended} ended, ${quietMs} ms`
 }
 
 export const disconnects: readonly Case[] = MANNERS.flatMap((manner): Case[] => [
   {
     name: `RUN-3 clients that run and wait go by ${manner}, nobody asks for the signal: nothing leaks`,
-    label: `${manner}, running and queued`,
+    label: `quiet after ${manner}, running and queued`,
     run: (lab) => whileQueued(lab, manner, '/work/sleep?ms=300'),
   },
   {
     name: `RUN-2 clients that run and wait go by ${manner}, the handler has the signal: nothing leaks`,
-    label: `${manner}, running and queued, signal`,
+    label: `quiet after ${manner}, running and queued, signal`,
     run: (lab) => whileQueued(lab.withSignals(), manner, '/work/signal?ms=300'),
   },
   {
     name: `REL-2 clients go by ${manner} before their bodies begin: nothing leaks`,
-    label: `${manner}, before a held text`,
+    label: `quiet after ${manner}, before a held text`,
     run: (lab) => beforeTheBody(lab, manner, '/work/sleep?ms=300'),
   },
   {
     name: `REL-2 clients go by ${manner} before their streams begin: nothing leaks`,
-    label: `${manner}, before a held stream`,
+    label: `quiet after ${manner}, before a held stream`,
     run: (lab) => beforeTheBody(lab, manner, '/work/sleep?ms=300&then=stream'),
   },
   {
     name: `REL-2 clients go by ${manner} while their bodies are streamed: nothing leaks`,
-    label: `${manner}, streaming`,
+    label: `quiet after ${manner}, streaming`,
     run: (lab) => whileStreaming(lab, manner, '/work/ticks?count=40&every=20'),
   },
   {
     name: `REL-2 clients go by ${manner} while the source of their bodies is idle: nothing leaks`,
-    label: `${manner}, idle stream`,
+    label: `quiet after ${manner}, idle stream`,
     run: (lab) => whileStreaming(lab, manner, '/work/ticks?count=2&every=1000'),
   },
 ])

@@ -4,7 +4,7 @@ import { get, runLanes } from '../client.ts'
 import { type Case, IS_FULL, type Lab } from '../lab.ts'
 
 const LANES = 8
-const REQUESTS = IS_FULL ? 4000 : 150
+const REQUESTS = IS_FULL ? 4000 : 120
 
 /** A kind of answer, and the status that it is served with; 0: the connection breaks off. */
 interface Kind {

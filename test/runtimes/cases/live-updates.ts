@@ -50,8 +50,9 @@ async function soak(lab: Lab, maxQueuedCalls: number): Promise<string> {
   expect(refusedTotal(after) - refusedTotal(before)).toBe(refused)
   expect(after.generation - before.generation).toBe(updates)
   expect(after.generations).toHaveLength(1)
+  expect(counts.atTheLimit).toBeGreaterThan(10)
   if (maxQueuedCalls >= LANES) expect(refused).toBe(0)
-  return `${served} served, ${refused} refused, ${updates} updates, at most ${counts.mostRunning} at once`
+  return `${served} + ${refused} refused, ${updates} updates, full at ${counts.atTheLimit} starts`
 }
 
 export const liveUpdates: readonly Case[] = [

@@ -11,14 +11,15 @@ export type Role = 'instance' | 'gateway'
 
 const root = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 const bin = (name: string): string => root(`node_modules/.bin/${name}`)
-const BUNDLES = 'build/gateway-drill'
+/** Each test file has bundles of its own: files run at the same time. */
+let bundles = ''
 
 /** Node 20 gets a bundle, the others the sources. */
 function commandOf(runtime: Runtime, role: Role): readonly [string, ...string[]] {
   const source = root(`test/runtimes/gateway/servers/${runtime}-${role}.ts`)
   switch (runtime) {
     case 'node':
-      return [process.execPath, root(`${BUNDLES}/node-${role}.js`)]
+      return [process.execPath, root(`${bundles}/node-${role}.js`)]
     case 'deno':
       return [bin('deno'), 'run', '-A', '--no-lock', source]
     case 'bun':
@@ -31,7 +32,8 @@ export function isInstalled(runtime: Runtime): boolean {
 }
 
 /** Makes the bundles that Node 20 runs. */
-export async function buildServers(): Promise<void> {
+export async function buildServers(testFile: string): Promise<void> {
+  bundles = `build/gateway-drill/${testFile}`
   for (const role of ['instance', 'gateway'] as const) {
     await build({
       configFile: false,
@@ -39,7 +41,7 @@ export async function buildServers(): Promise<void> {
       logLevel: 'error',
       build: {
         ssr: root(`test/runtimes/gateway/servers/node-${role}.ts`),
-        outDir: root(BUNDLES),
+        outDir: root(bundles),
         emptyOutDir: false,
         target: 'es2022',
         minify: false,

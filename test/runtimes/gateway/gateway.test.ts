@@ -17,7 +17,7 @@ const ANNOUNCE_MS = IS_FULL ? 3000 : 1000
 const LIFE_MS = IS_FULL ? 900_000 : 180_000
 const gatewayRuntime: Runtime = RUNTIMES.find((name) => name === process.env.SLUICE_DRILL_GATEWAY) ?? 'node'
 
-beforeAll(buildServers, 60_000)
+beforeAll(() => buildServers('gateway'), 60_000)
 
 describe.each(RUNTIMES.filter(isInstalled))('%s instances behind a gateway', (runtime) => {
   let fleet: Fleet

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { Connection, get, once, post } from './client.ts'
 import { bin, bundle, launch, type Runtime, requireRuntime, root, type ServerProcess } from './servers.ts'
@@ -132,6 +133,25 @@ describe('workers', () => {
         expect(answer?.status).toBe(503)
         expect(JSON.parse(answer?.body ?? '')).toMatchObject({ reason: 'concurrency', scope: 'global' })
       }
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
+    'RUN-3 the configuration for wrangler serves the same object',
+    async (context) => {
+      requireRuntime(context, 'workerd')
+      // As it is, but for the bundle, which takes a bundler otherwise, and the token, which is a secret otherwise.
+      const config = readFileSync(root('examples/workers/wrangler.jsonc'), 'utf8')
+        .replace('"main": "durable-object.ts"', '"main": "durable-object.js", "no_bundle": true')
+        .replace('"name"', `"vars": { "ADMIN_TOKEN": "${TOKEN}" }, "name"`)
+      writeFileSync(root('build/workers/wrangler.jsonc'), config)
+      const address = '--socket-addr=http=127.0.0.1:0'
+      const command = [bin('workerd'), 'serve', '--control-fd=1', address, root('build/workers/wrangler.jsonc')]
+      const port = (await start(command)).port()
+      await crowd([port])
+      await crashes([port])
+      await quiet(port)
     },
     TIMEOUT_MS,
   )

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Connection, get } from '../client.ts'
+import { Connection, get, post } from '../client.ts'
 import type { Case, Lab } from '../lab.ts'
 
 const LIMIT = 4
@@ -15,11 +15,11 @@ function leave(connection: Connection, manner: Manner): void {
 }
 
 /** Clients that run and clients that wait all go at once; what they held must be free again, and the server well. */
-async function whileQueued(lab: Lab, manner: Manner, path: string): Promise<string> {
+async function whileQueued(lab: Lab, manner: Manner, bytes: string): Promise<string> {
   const queue = { maxQueuedCalls: 100, maxQueueDelayMs: 1000 }
   await lab.configure({ global: { concurrency: LIMIT }, queue })
   const clients = Array.from({ length: LIMIT + WAITING }, () => new Connection(lab.port))
-  const answers = clients.map((client) => client.send(get(path)))
+  const answers = clients.map((client) => client.send(bytes))
   await lab.until(
     () => lab.state(),
     ({ queued }) => queued.calls === WAITING,
@@ -81,12 +81,17 @@ export const disconnects: readonly Case[] = MANNERS.flatMap((manner): Case[] => 
   {
     name: `RUN-3 clients that run and wait go by ${manner}, nobody asks for the signal: nothing leaks`,
     label: `quiet after ${manner}, running and queued`,
-    run: (lab) => whileQueued(lab, manner, '/work/sleep?ms=300'),
+    run: (lab) => whileQueued(lab, manner, get('/work/sleep?ms=300')),
   },
   {
     name: `RUN-2 clients that run and wait go by ${manner}, the handler has the signal: nothing leaks`,
     label: `quiet after ${manner}, running and queued, signal`,
-    run: (lab) => whileQueued(lab.withSignals(), manner, '/work/signal?ms=300'),
+    run: (lab) => whileQueued(lab.withSignals(), manner, get('/work/signal?ms=300')),
+  },
+  {
+    name: `RUN-2 clients with unread bodies go by ${manner}, the handler has the signal: nothing leaks`,
+    label: `quiet after ${manner}, running and queued, POST`,
+    run: (lab) => whileQueued(lab.withSignals(), manner, post('/work/signal?ms=300', 'x'.repeat(1024))),
   },
   {
     name: `REL-2 clients go by ${manner} before their bodies begin: nothing leaks`,

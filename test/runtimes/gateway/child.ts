@@ -92,7 +92,7 @@ export class Child {
       env: { ...process.env, NO_COLOR: '1', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
-    const life = setTimeout(() => this.kill('SIGKILL'), lifeMs)
+    const life = setTimeout(() => this.end(), lifeMs)
     const tell = (): void => {
       for (const look of [...this.#waiting]) look()
     }
@@ -107,6 +107,8 @@ export class Child {
         tell()
       })
     })
+    // It may be gone when we close this.
+    this.#child.stdin?.on('error', () => undefined)
     this.#child.stderr?.on('data', (data) => {
       if (this.stderr.length < 100_000) this.stderr += data
     })
@@ -146,10 +148,12 @@ export class Child {
     if (!this.#hasExited) this.#child.kill(signal)
   }
 
-  /** Ends it at once, and waits for that. */
+  /** Closes its standard input, at which ours end at once; what does not is killed. Waits for that. */
   async end(): Promise<void> {
-    this.kill('SIGKILL')
+    this.#child.stdin?.end()
+    const patience = setTimeout(() => this.kill('SIGKILL'), 2000)
     await this.exited
+    clearTimeout(patience)
   }
 }
 

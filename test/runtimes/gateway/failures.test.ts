@@ -17,7 +17,7 @@ const servers: Server[] = []
 afterEach(async () => {
   for (const server of servers.splice(0)) server.close()
   await Promise.all(children.splice(0).map((child) => child.end()))
-})
+}, 20_000)
 
 describe.each(RUNTIMES.filter(isInstalled))('a gateway on %s', (runtime) => {
   const start: typeof startChild = async (...args) => {

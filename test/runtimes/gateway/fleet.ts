@@ -6,7 +6,7 @@ import type { GatewayFailures, Killed } from './gateway.ts'
 
 export const TOKEN = 'drill-token'
 
-const READY_MS = 15_000
+const READY_MS = 60_000
 
 /** One of the places behind a gateway; the processes that hold it change. */
 export interface Place {

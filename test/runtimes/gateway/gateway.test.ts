@@ -14,7 +14,7 @@ const LANES = 64
 const PAUSE_MS = IS_FULL ? 0 : 100
 /** As shipped; or long enough for a gateway on a busy machine to hear of it. */
 const ANNOUNCE_MS = IS_FULL ? 3000 : 1000
-const LIFE_MS = IS_FULL ? 900_000 : 180_000
+const LIFE_MS = IS_FULL ? 1_200_000 : 180_000
 const gatewayRuntime: Runtime = RUNTIMES.find((name) => name === process.env.SLUICE_DRILL_GATEWAY) ?? 'node'
 
 beforeAll(() => buildServers('gateway'), 60_000)
@@ -26,7 +26,7 @@ describe.each(RUNTIMES.filter(isInstalled))('%s instances behind a gateway', (ru
   beforeAll(async () => {
     fleet = await Fleet.start({ runtime, gatewayRuntime, announceMs: ANNOUNCE_MS, lifeMs: LIFE_MS })
   }, 60_000)
-  afterAll(() => fleet.end())
+  afterAll(() => fleet.end(), 20_000)
 
   it(
     `DRN-5 GWY-7 ${RESTARTS} restarts under ${LANES} lanes lose no request and close no connection`,

@@ -38,6 +38,10 @@ export async function runInstance<Server>(
     url: `http://127.0.0.1:${port}`,
     generation: Date.now(),
     heartbeatMs: 1000,
+    // A gateway on a busy machine is slow, not gone.
+    timeoutMs: 10_000,
+    patienceMs: 10_000,
+    backoff: { firstMs: 100, maxMs: 500 },
     onFailure: ({ event, error }) => console.log(`announcing ${event} failed: ${error}`),
   })
   const admission = createAdmission({

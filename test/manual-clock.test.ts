@@ -18,7 +18,7 @@ describe('ManualClock', () => {
     expect(clock.nowMs()).toBe(100)
   })
 
-  it('runs callbacks of the same instant in the order of registration', () => {
+  it('API-3 runs callbacks of the same instant in the order of registration', () => {
     const clock = new ManualClock()
     const seen: string[] = []
     for (const name of ['first', 'second', 'third']) clock.callAt(5, () => seen.push(name))
@@ -26,7 +26,7 @@ describe('ManualClock', () => {
     expect(seen).toEqual(['first', 'second', 'third'])
   })
 
-  it('runs what is due exactly at the end, and nothing that is due later', () => {
+  it('API-3 runs what is due exactly at the end, and nothing that is due later', () => {
     const clock = new ManualClock()
     const seen: number[] = []
     for (const atMs of [9, 10, 11]) clock.callAt(atMs, () => seen.push(atMs))
@@ -35,7 +35,7 @@ describe('ManualClock', () => {
     expect(clock.pending).toBe(1)
   })
 
-  it('runs what a callback schedules within the span, at its own instant', () => {
+  it('API-3 runs what a callback schedules within the span, at its own instant', () => {
     const clock = new ManualClock()
     const seen: number[] = []
     const tick = (): void => {

@@ -6,6 +6,8 @@ import type { Waiter } from './waiter.ts'
 
 /** How often a waiter looks for itself whether a rate that had room still has it. Milliseconds. */
 const LOOK_MS = 50
+/** Who cannot be woken looks this often at first, and then each time it has waited a tenth longer, up to {@link LOOK_MS}. */
+const FIRST_LOOK_MS = 5
 
 /**
  * On workerd a request that waits must have a pending timer of its own, set and cleared in its own context; one that
@@ -29,6 +31,29 @@ export async function onOwnTimer(
   } finally {
     alarm.clear()
   }
+}
+
+/**
+ * Where a request cannot wake another one either (workerd before 2024-10-14: what follows runs in the place of the one
+ * that wakes, or never), a waiter awaits nothing but its own timer until it has its answer.
+ */
+export async function onOwnLooks(
+  waiter: Waiter,
+  answer: Promise<Lease | Refusal>,
+  timeline: Timeline,
+  look: (nowMs: number) => void,
+  nowMs: number,
+): Promise<Lease | Refusal> {
+  const { enqueuedAtMs, deadlineAtMs } = waiter
+  for (let lookedAtMs = nowMs; waiter.isWaiting; lookedAtMs = timeline.nowMs()) {
+    if (lookedAtMs > enqueuedAtMs) look(lookedAtMs)
+    if (!waiter.isWaiting) break
+    const pauseMs = Math.min(Math.max(FIRST_LOOK_MS, Math.floor((lookedAtMs - enqueuedAtMs) / 10)), LOOK_MS)
+    await new Promise<void>((resolve) => {
+      timeline.callAt(Math.min(lookedAtMs + pauseMs, deadlineAtMs), resolve)
+    })
+  }
+  return answer
 }
 
 function nextLookMs({ lane, deadlineAtMs }: Waiter, nowMs: number): number {

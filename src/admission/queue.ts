@@ -9,7 +9,7 @@ import type { Totals } from '../totals.ts'
 import type { Arrival, Lane, Line, Place } from './lane.ts'
 import { type Lease, PermitLease } from './lease.ts'
 import { Lines } from './lines.ts'
-import { onOwnTimer } from './own-timer.ts'
+import { onOwnLooks, onOwnTimer } from './own-timer.ts'
 import { Passes } from './passes.ts'
 import { Waiter } from './waiter.ts'
 
@@ -39,6 +39,7 @@ export class Queue {
   readonly #totals: Totals
   readonly #onLeft: (program: Program) => void
   readonly #ownTimers: boolean
+  readonly #wait: typeof onOwnTimer
   readonly #lines: Lines
   readonly #passes: Passes
   readonly #alarm: Alarm
@@ -46,19 +47,20 @@ export class Queue {
   #arrivals: number // arrival numbers given out
   #backlog: boolean
 
-  /** `ownTimers`: every waiter has a timer of its own instead of one for all (RUN-3). */
+  /** `ownTimers`: every waiter has a timer of its own instead of one for all; `look`: nobody can wake it (RUN-3). */
   constructor(
     timeline: Timeline,
     ledger: QueueLedger,
     totals: Totals,
     onLeft: (program: Program) => void,
-    ownTimers: boolean,
+    ownTimers: boolean | 'look',
   ) {
     this.#timeline = timeline
     this.#ledger = ledger
     this.#totals = totals
     this.#onLeft = onLeft
-    this.#ownTimers = ownTimers
+    this.#ownTimers = ownTimers !== false
+    this.#wait = ownTimers === 'look' ? onOwnLooks : onOwnTimer
     this.#lines = new Lines()
     this.#passes = new Passes((line) => this.#lines.markDirty(line))
     this.#alarm = new Alarm(timeline, (nowMs) => this.settle(nowMs))
@@ -115,7 +117,7 @@ export class Queue {
     }
     this.#setAlarm()
     if (!this.#ownTimers) return promise
-    return onOwnTimer(waiter, promise, this.#timeline, (lookMs) => this.settle(lookMs), nowMs)
+    return this.#wait(waiter, promise, this.#timeline, (lookMs) => this.settle(lookMs), nowMs)
   }
 
   /**

@@ -1,5 +1,4 @@
 import type { Context, Env, Hono, MiddlewareHandler } from 'hono'
-import { getRuntimeKey } from 'hono/adapter'
 import { AdmissionCore, type AdmissionCoreOptions } from '../admission-core.ts'
 import { type Clock, SystemClock, Timeline } from '../clock.ts'
 import type { ConfigInput } from '../config/types.ts'
@@ -10,6 +9,7 @@ import type { AdminOptions } from './admin-auth.ts'
 import { adminRoute } from './admin-route.ts'
 import type { ContextSelector, RouteIdentity } from './call-from-context.ts'
 import { EntityTags } from './entity-tag.ts'
+import { ownTimers } from './execution-context.ts'
 import { healthRoutes } from './health-routes.ts'
 import { Destinations } from './matched-route.ts'
 import { type AdmissionVariables, admissionMiddleware } from './middleware.ts'
@@ -128,6 +128,6 @@ function coreOptions<E extends Env>(
     // The names count; the keys come from each request, and a call that is none has no key. `fromEntries` makes even
     // `__proto__` a property of its own.
     selectors: Object.fromEntries([...selectors.keys()].map((name) => [name, () => undefined])),
-    ownTimers: getRuntimeKey() === 'workerd', // a timer there belongs to the request that set it (RUN-3)
+    ownTimers: ownTimers(),
   }
 }

@@ -25,3 +25,16 @@ export class KeepAlive {
     }
   }
 }
+
+/**
+ * How requests wait on this host (RUN-3): on workerd each on a timer of its own, for a timer there belongs to the
+ * request that set it; at a compatibility date before 2024-10-14, or when the host does not tell, nobody can wake it.
+ */
+export function ownTimers(): boolean | 'look' {
+  if (getRuntimeKey() !== 'workerd') return false
+  const host: unknown = Reflect.get(globalThis, 'Cloudflare')
+  if (typeof host !== 'object' || host === null || !('compatibilityFlags' in host)) return 'look'
+  const { compatibilityFlags: flags } = host
+  if (typeof flags !== 'object' || flags === null) return 'look'
+  return Reflect.get(flags, 'handle_cross_request_promise_resolution') === true ? true : 'look'
+}

@@ -40,6 +40,11 @@ export class Lab {
     return this.runtime === 'workerd' ? new Lab(this.runtime, this.server, 'signals') : this
   }
 
+  /** A worker with a compatibility date from before requests could wake each other. */
+  withOldDate(): Lab {
+    return new Lab(this.runtime, this.server, 'old')
+  }
+
   /** Replaces the whole configuration, and forgets what handlers saw before. */
   async configure(config: ConfigInput): Promise<void> {
     const answer = await this.put(config)

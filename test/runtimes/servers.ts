@@ -132,7 +132,7 @@ export async function launch(
 
 /** Starts the server of the suite on free loopback ports. */
 export function startServer(runtime: Runtime): Promise<ServerProcess> {
-  return launch(COMMANDS[runtime], runtime === 'workerd' ? 2 : 1)
+  return launch(COMMANDS[runtime], runtime === 'workerd' ? 3 : 1)
 }
 
 /** Bundles one entry for Node 20 or workerd, the package by its name being the sources. */

@@ -79,6 +79,12 @@ async function whileStreaming(lab: Lab, manner: Manner, path: string): Promise<s
 
 export const disconnects: readonly Case[] = MANNERS.flatMap((manner): Case[] => [
   {
+    name: `RUN-3 clients that run and wait go by ${manner} at an old compatibility date: nothing leaks`,
+    label: `quiet after ${manner}, running and queued, date 2024-01-01`,
+    on: ['workerd'],
+    run: (lab) => whileQueued(lab.withOldDate(), manner, get('/work/sleep?ms=300')),
+  },
+  {
     name: `RUN-3 clients that run and wait go by ${manner}, nobody asks for the signal: nothing leaks`,
     label: `quiet after ${manner}, running and queued`,
     run: (lab) => whileQueued(lab, manner, get('/work/sleep?ms=300')),

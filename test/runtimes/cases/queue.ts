@@ -126,5 +126,17 @@ export const queue: readonly Case[] = [
     run: ledger,
   },
   { name: 'RUN-3 of 60 requests at a limit of 2 each is served', label: '60 requests, limit 2', run: crowd },
+  {
+    name: 'RUN-3 of 60 requests at a limit of 2 each is served at an old compatibility date',
+    label: '60 requests, limit 2, date 2024-01-01',
+    on: ['workerd'],
+    run: (lab) => crowd(lab.withOldDate()),
+  },
+  {
+    name: 'QUE-9 waiters expire on time at an old compatibility date',
+    label: 'expiry of 300 ms, date 2024-01-01',
+    on: ['workerd'],
+    run: (lab) => expiry(lab.withOldDate()),
+  },
   { name: 'QUE-9 waiters expire on time though nothing else happens', label: 'expiry of 300 ms', run: expiry },
 ]

@@ -1,6 +1,6 @@
 /**
- * A gateway in front of instances that register with it. `npm run build:examples`, then
- * `PORT=8080 GATEWAY_TOKEN=… node build/examples/gateway.js`, or the same with Bun or `deno run -A` on this file.
+ * A gateway in front of instances that register with it. `npm run gateway`, then try what it prints; or this
+ * file with Bun or `deno run -A`.
  *
  * The registry is at /gateway; everything else is proxied. PORT (8080; 0 takes a free one), HOST (127.0.0.1),
  * GATEWAY_TOKEN (one is made up) and ALGORITHM (least-active) come from the environment.
@@ -45,12 +45,27 @@ process.once('SIGTERM', leave)
 
 function welcome(port: number): string {
   const base = `http://${host}:${port}`
+  const instance = (id: string, port: number): string =>
+    `GATEWAY_URL=${base}/gateway GATEWAY_TOKEN=${token} ADMIN_TOKEN=try \\
+    PORT=${port} INSTANCE_ID=${id} node build/examples/instance.js`
   return `Listening on ${base}
 
-  export GATEWAY='Authorization: Bearer ${token}'
-  curl -s -H "$GATEWAY" ${base}/gateway/upstreams
-  curl -s -H "$GATEWAY" -H 'Content-Type: application/json' ${base}/gateway/events \\
-    --data '{ "events": [{ "type": "register", "id": "orders-1", "url": "http://127.0.0.1:3000" }] }'
+Two instances that announce themselves, each in a terminal of its own:
+  ${instance('orders-1', 3001)}
+  ${instance('orders-2', 3002)}
+
+Through the gateway, to either of them:
   curl -i ${base}/
+  curl -i -X POST ${base}/orders
+
+Drain one, see that the gateway knows, and let it come back:
+  export GATEWAY='Authorization: Bearer ${token}'
+  curl -s -X POST -H 'Authorization: Bearer try' http://127.0.0.1:3001/admission/drain
+  curl -s -H "$GATEWAY" ${base}/gateway/upstreams
+  curl -s -X POST -H 'Authorization: Bearer try' http://127.0.0.1:3001/admission/resume
+
+Ctrl-C in its terminal ends an instance without losing a request; it takes 3 s. One that does not announce itself:
+  curl -s -H "$GATEWAY" -H 'Content-Type: application/json' ${base}/gateway/events \\
+    --data '{ "events": [{ "type": "register", "id": "orders-3", "url": "http://127.0.0.1:3003" }] }'
 `
 }

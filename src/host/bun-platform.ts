@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Platform } from './shutdown.ts'
+import { passTurns } from './turns.ts'
 
 /** What is used of Bun's server. */
 export interface BunServer {
@@ -26,15 +27,19 @@ export class BunPlatform implements Platform {
   readonly #clock: Clock
   #quietLooks: number
   #cancelLook: () => void
+  #isCut: boolean
 
   constructor(server: BunServer, clock: Clock) {
     this.#server = server
     this.#clock = clock
     this.#quietLooks = 0
     this.#cancelLook = () => undefined
+    this.#isCut = false
   }
 
   async stop(): Promise<void> {
+    await passTurns(this.#clock)
+    if (this.#isCut) return
     this.#look()
     try {
       await this.#server.stop()
@@ -44,6 +49,7 @@ export class BunPlatform implements Platform {
   }
 
   cut(): number {
+    this.#isCut = true
     this.#cancelLook()
     const cut = this.#pending
     void this.#server.stop(true)

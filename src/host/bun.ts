@@ -15,7 +15,7 @@
  */
 import process from 'node:process'
 import { BunPlatform, type BunServer } from './bun-platform.ts'
-import { closingFetch } from './connection-close.ts'
+import { leavingFetch } from './connection-close.ts'
 import {
   type AdmissionHolder,
   attend,
@@ -63,7 +63,7 @@ export async function serveWithAdmission(
     ...options.server,
     port,
     ...(hostname === undefined ? {} : { hostname }),
-    fetch: closingFetch<BunServer>(app, admission.core),
+    fetch: leavingFetch<BunServer>(app, admission.core),
   })
   return attend(
     {

@@ -4,28 +4,23 @@ import type { FetchApp } from './serve.ts'
 
 /**
  * The app; while announcing, draining or stopped its HTTP/1.1 responses ask the client to leave the connection, so that
- * clients behind a balancer of connections leave, too (RUN-5).
- *
- * Never where a request has a body, which may be unread: the answer could be lost. Until then it costs one look at the
- * core.
+ * clients behind a balancer of connections leave, too (RUN-5). Until then it costs one look at the core.
  */
-export function closingFetch<Info extends object>(
+export function leavingFetch<Info extends object>(
   app: FetchApp,
   core: AdmissionCore,
 ): (request: Request, info: Info) => Response | Promise<Response> {
   return (request, info) => {
-    if (core.ready || !mayAskToClose(request)) return app.fetch(request, info)
-    return askToClose(app.fetch(request, info))
+    const answer = app.fetch(request, info)
+    // Over TLS it could be HTTP/2, where the header is forbidden; an upgrade needs its own.
+    if (core.ready || !request.url.startsWith('http:') || request.headers.has('upgrade')) return answer
+    return askToLeave(request, answer)
   }
 }
 
-/** Over TLS it could be HTTP/2, where the header is forbidden; an upgrade needs its own. */
-function mayAskToClose(request: Request): boolean {
-  return request.url.startsWith('http:') && !request.headers.has('upgrade') && declaredBytes(request) === 0
-}
-
-async function askToClose(answer: Response | Promise<Response>): Promise<Response> {
+async function askToLeave(request: Request, answer: Response | Promise<Response>): Promise<Response> {
   const response = await answer
+  if (!isReceived(request)) return response
   try {
     response.headers.set('connection', 'close')
     return response
@@ -35,4 +30,10 @@ async function askToClose(answer: Response | Promise<Response>): Promise<Respons
     copy.headers.set('connection', 'close')
     return copy
   }
+}
+
+/** Where a body is unread the answer could be lost. Of one without a length the handler may have read a part only. */
+function isReceived(request: Request): boolean {
+  const bytes = declaredBytes(request)
+  return bytes === 0 || (bytes !== 'unknown' && request.bodyUsed)
 }

@@ -1,4 +1,6 @@
+import type { Clock } from '../clock.ts'
 import type { Platform } from './shutdown.ts'
+import { passTurns } from './turns.ts'
 
 /** What `Deno.serve` passes along with a request. */
 export interface DenoRequestInfo {
@@ -23,13 +25,15 @@ type Handler = (request: Request, info: DenoRequestInfo) => Response | Promise<R
  * only when every response that was open before has been sent, and the cut before that is an abort.
  */
 export class DenoPlatform implements Platform {
+  readonly #clock: Clock
   readonly #aborter: AbortController
   #server: DenoHttpServer | undefined
   #open: OpenResponses
   #before: OpenResponses // those that `stop` waits for
   #isShuttingDown: boolean
 
-  constructor() {
+  constructor(clock: Clock) {
+    this.#clock = clock
     this.#aborter = new AbortController()
     this.#server = undefined
     this.#open = new OpenResponses()
@@ -55,6 +59,7 @@ export class DenoPlatform implements Platform {
   }
 
   async stop(): Promise<void> {
+    await passTurns(this.#clock)
     this.#before = this.#open
     // Probes and refusals that come in meanwhile must not put it off.
     this.#open = new OpenResponses()

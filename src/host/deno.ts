@@ -13,7 +13,7 @@
  *
  * @module
  */
-import { closingFetch } from './connection-close.ts'
+import { leavingFetch } from './connection-close.ts'
 import { type DenoHttpServer, DenoPlatform, type DenoRequestInfo } from './deno-platform.ts'
 import {
   type AdmissionHolder,
@@ -62,7 +62,7 @@ export async function serveWithAdmission(
 ): Promise<ServeHandle<DenoHttpServer>> {
   const { clock, port } = completeOptions(options)
   const { hostname } = options
-  const platform = new DenoPlatform()
+  const platform = new DenoPlatform(clock)
   const server = Deno.serve(
     {
       onListen: () => undefined,
@@ -71,7 +71,7 @@ export async function serveWithAdmission(
       ...(hostname === undefined ? {} : { hostname }),
       signal: platform.signal,
     },
-    platform.counted(closingFetch(app, admission.core)),
+    platform.counted(leavingFetch(app, admission.core)),
   )
   platform.server = server
   // Deno 2.9 keeps the process until a cleared timer was due if a request set the first one ever.

@@ -1,10 +1,11 @@
-import { Server as HttpServer, type IncomingMessage } from 'node:http'
+import { Server as HttpServer, type IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import type { Http2Bindings, HttpBindings, ServerType } from '@hono/node-server'
 import type { Clock } from '../clock.ts'
 import type { Platform } from './shutdown.ts'
+import { passTurns } from './turns.ts'
 
 /** Between two sweeps of idle sockets. Milliseconds. */
 const SWEEP_MS = 50
@@ -23,6 +24,7 @@ export class NodePlatform implements Platform {
   readonly #sessions: Set<ServerHttp2Session>
   #onClosed: (() => void) | undefined // set: `close()` is still to be called
   #cancelSweep: () => void
+  #isCut: boolean
 
   constructor(server: ServerType, clock: Clock) {
     this.#server = server
@@ -31,6 +33,7 @@ export class NodePlatform implements Platform {
     this.#sessions = new Set()
     this.#onClosed = undefined
     this.#cancelSweep = () => undefined
+    this.#isCut = false
     // Below TLS a socket does not know what is still to be sent.
     server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
       this.#sockets.add(socket)
@@ -42,8 +45,10 @@ export class NodePlatform implements Platform {
     })
   }
 
-  stop(): Promise<void> {
-    return new Promise((resolve) => {
+  async stop(): Promise<void> {
+    await passTurns(this.#clock)
+    if (this.#isCut) return
+    await new Promise<void>((resolve) => {
       this.#onClosed = () => {
         this.#cancelSweep()
         resolve()
@@ -54,6 +59,7 @@ export class NodePlatform implements Platform {
   }
 
   cut(): number {
+    this.#isCut = true
     this.#cancelSweep()
     let cut = 0
     for (const socket of this.#sockets) {
@@ -96,15 +102,33 @@ export class NodePlatform implements Platform {
 }
 
 /**
- * Asks the client to leave the connection with this response. Not where the request has a body, which may be unread: the
- * answer could be lost (RUN-5). HTTP/2 has its own way.
+ * Asks the client to leave the connection with this answer (RUN-5). Not where some of the request is still to come: the
+ * answer could be lost. HTTP/2 has its own way, and for an upgrade there is no response yet.
  */
-export function sayClose({ incoming, outgoing }: HttpBindings | Http2Bindings): void {
-  if (incoming.httpVersionMajor === 1 && 'shouldKeepAlive' in outgoing && !hasBody(incoming.headers)) {
-    outgoing.setHeader('Connection', 'close')
-  }
+export function askToLeave<A extends Response | Promise<Response>>(
+  { incoming, outgoing }: HttpBindings | Http2Bindings,
+  answer: A,
+): A | Promise<Response> {
+  if (!(outgoing instanceof ServerResponse)) return answer
+  if (hasBody(incoming.headers)) return askOnceReceived(incoming, outgoing, answer)
+  sayClose(outgoing)
+  return answer
 }
 
-function hasBody(headers: IncomingMessage['headers']): boolean {
+async function askOnceReceived(
+  incoming: { readonly complete: boolean },
+  outgoing: ServerResponse,
+  answer: Response | Promise<Response>,
+): Promise<Response> {
+  const response = await answer
+  if (incoming.complete) sayClose(outgoing)
+  return response
+}
+
+function sayClose(outgoing: ServerResponse): void {
+  if (!outgoing.headersSent) outgoing.setHeader('Connection', 'close')
+}
+
+function hasBody(headers: IncomingHttpHeaders): boolean {
   return 'transfer-encoding' in headers || (headers['content-length'] ?? '0') !== '0'
 }

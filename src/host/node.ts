@@ -15,7 +15,7 @@
  */
 import process from 'node:process'
 import { createAdaptorServer, type ServerType } from '@hono/node-server'
-import { NodePlatform, sayClose } from './node-platform.ts'
+import { askToLeave, NodePlatform } from './node-platform.ts'
 import {
   type AdmissionHolder,
   attend,
@@ -56,10 +56,7 @@ export async function serveWithAdmission(
   const { core } = admission
   const server = createAdaptorServer({
     ...options.server,
-    fetch: (request, env) => {
-      if (!core.ready) sayClose(env)
-      return app.fetch(request, env)
-    },
+    fetch: (request, env) => (core.ready ? app.fetch(request, env) : askToLeave(env, app.fetch(request, env))),
     ...(hostname === undefined ? {} : { hostname }),
   })
   const platform = new NodePlatform(server, clock)

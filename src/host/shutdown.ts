@@ -2,6 +2,7 @@ import type { AdmissionCore } from '../admission-core.ts'
 import type { Clock } from '../clock.ts'
 import { ShutdownLog } from './shutdown-log.ts'
 import type { CallCounts, Phase, ShutdownReport } from './shutdown-report.ts'
+import { TURNS } from './turns.ts'
 import { completeWindows, type PartialWindows, type Windows } from './windows.ts'
 
 /** The server of one runtime, as far as its end goes. */
@@ -63,6 +64,7 @@ export class Shutdown {
   #sealByMs: number
   #finishByMs: number
   #deadlineMs: number
+  #turnsLeft: number // of the event loop, between the end of the announcement and the seal
   #isStopping: boolean // the platform has been told to stop
   #isClosed: boolean // and has
   #isTold: boolean // the announcer has told gateways to turn away, or there is nothing to wait for
@@ -80,6 +82,7 @@ export class Shutdown {
     this.#sealByMs = Number.POSITIVE_INFINITY
     this.#finishByMs = Number.POSITIVE_INFINITY
     this.#deadlineMs = Number.POSITIVE_INFINITY
+    this.#turnsLeft = 0
     this.#isStopping = false
     this.#isClosed = false
     this.#isTold = parts.announcer === undefined
@@ -117,7 +120,11 @@ export class Shutdown {
   #advance(): void {
     const { clock } = this.#parts
     const nowMs = clock.nowMs()
-    if (this.#phase === 'announcing' && nowMs >= this.#sealDueMs()) this.#seal(nowMs)
+    if (this.#phase === 'announcing' && nowMs >= this.#sealDueMs()) {
+      // A request that came in time is admitted, though the timer was faster than whoever reads it.
+      if (this.#turnsLeft === 0 || nowMs >= this.#finishByMs) this.#seal(nowMs)
+      else this.#turnsLeft -= 1
+    }
     if (this.#phase === 'finishing' && nowMs >= this.#finishByMs) this.#close(nowMs)
     if (this.#phase === 'closing' && nowMs >= this.#deadlineMs) this.#cut(false)
     this.#cancelTimer()
@@ -141,7 +148,11 @@ export class Shutdown {
     if (core.state === 'stopped' || (draining && !announcing)) {
       this.#sealByMs = nowMs
       this.#isTold = true
-    } else if (this.#sealDueMs() > nowMs) core.drain({ announceMs: this.#sealDueMs() - nowMs, who: reason })
+    } else if (this.#sealDueMs() > nowMs) {
+      this.#turnsLeft = TURNS
+      // Longer than it takes: it is here that the core is sealed.
+      core.drain({ announceMs: this.#deadlineMs - nowMs, who: reason })
+    }
     this.#tell('announcing')
   }
 

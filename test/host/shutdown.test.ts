@@ -97,6 +97,28 @@ describe('the way out', () => {
   })
 })
 
+describe('a busy event loop', () => {
+  it('DRN-5 what arrived before the seal is admitted, though it is read after the timer has fired', () => {
+    const { core, clock, shutdown } = wayOut({ global: { concurrency: 10 } })
+    const read: (string | undefined)[] = []
+    void shutdown.begin('SIGTERM')
+    // The turn in which the timer fires, and the next one.
+    clock.callAt(3000, () => {
+      read.push(reasonOf(core))
+      clock.callAt(3000, () => read.push(reasonOf(core)))
+    })
+    clock.advance(3000)
+    expect(read).toEqual([undefined, undefined])
+    expect([shutdown.phase, reasonOf(core)]).toEqual(['finishing', 'draining'])
+  })
+
+  it('DRN-5 no turn is given when nothing was announced', () => {
+    const { core, shutdown } = wayOut()
+    void shutdown.begin('SIGTERM', { announceMs: 0 })
+    expect([shutdown.phase, reasonOf(core)]).toEqual(['finishing', 'draining'])
+  })
+})
+
 describe('the deadline', () => {
   it('DRN-5 at the end of finishing refuses what still waits, and lets what runs go on while the server closes', async () => {
     const { core, clock, hold, flush, shutdown, platform } = wayOut(oneAtATime)
@@ -376,6 +398,8 @@ describe('the announcer', () => {
     expect(reasonOf(core)).toBeUndefined()
     announcer.answers.draining.resolve()
     await flush()
+    clock.advance(0)
+    await flush()
     expect(phases).toEqual(['announcing', 'finishing', 'closing'])
     expect(reasonOf(core)).toBe('stopped')
   })
@@ -432,6 +456,7 @@ describe('the announcer', () => {
     }
     const { clock, flush, shutdown, platform } = wayOut({}, { announcer })
     void shutdown.begin('SIGTERM')
+    await flush()
     clock.advance(3000)
     await flush()
     platform.stopping.resolve()

@@ -88,17 +88,21 @@ describe.each(RUNTIMES.filter(isInstalled))('%s', (runtime) => {
     expect(admitted === undefined ? '' : fieldOf(admitted, 'connection')).toBe('close')
     const posted = await once(port, post('/upload', 'abc'))
     expect(posted?.status).toBe(200)
-    expect(posted === undefined ? '' : fieldOf(posted, 'connection')).not.toBe('close')
+    expect(posted === undefined ? '' : fieldOf(posted, 'connection')).toBe('close')
     expect(await statuses(port, '/readyz', '/livez')).toEqual([503, 200])
 
     await drill.line('phase finishing')
     const refused = await once(port, get('/quick'))
     expect(refused?.status).toBe(503)
     expect(JSON.parse(refused?.body ?? '')).toMatchObject({ reason: 'draining' })
+    const unread = await once(port, get('/upload', { 'Content-Length': '12' }, 'POST'))
+    expect(unread?.status).toBe(503)
+    // Deno may close after a body that was not read, and says so then.
+    if (runtime !== 'deno') expect(unread === undefined ? '' : fieldOf(unread, 'connection')).not.toBe('close')
     expect(await statuses(port, '/readyz', '/livez')).toEqual([503, 200])
     expect((await slow)?.status).toBe(200)
     expect(await drill.exited).toBe(0)
-    expect(await drill.report()).toMatchObject({ outcome: 'drained', refused: 1, finished: 1 })
+    expect(await drill.report()).toMatchObject({ outcome: 'drained', refused: 2, finished: 1 })
   })
 
   it('DRN-5 cuts at the deadline what hangs, says so, and exits with 1', async () => {
@@ -166,12 +170,12 @@ describe.each(RUNTIMES.filter(isInstalled))('%s', (runtime) => {
   })
 
   it('DRN-5 a rolling restart under load loses no request', async () => {
-    const drills = await Promise.all([0, 1, 2].map(() => start(runtime, { announceMs: 500 })))
+    const drills = await Promise.all([0, 1, 2].map(() => start(runtime, { announceMs: 1000 })))
     const fleet = new Fleet(drills)
     const load = Array.from({ length: 12 }, (_, client) => fleet.load(client))
     for (let each = 0; each < drills.length; each += 1) {
       const old = drills[each]
-      const next = await start(runtime, { announceMs: 500 })
+      const next = await start(runtime, { announceMs: 1000 })
       fleet.add(next)
       await sleep(150) // seen as ready
       old?.kill('SIGTERM')

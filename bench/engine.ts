@@ -1,6 +1,6 @@
 import { measure } from 'mitata'
-import type { ManualClock } from '../src/manual-clock.ts'
 import { collect, countsBytesExactly, heapBytes } from './host.ts'
+import type { CountingClock } from './still-clock.ts'
 
 /** One thing to be measured: does n operations and says what came of them. */
 export interface Subject {
@@ -11,7 +11,7 @@ export interface Subject {
   /** Operations that belong together, such as one queue filled and drained. Default 1. */
   readonly step?: number
   /** Whose readings and timers are counted. */
-  readonly clock?: ManualClock
+  readonly clock?: CountingClock
   /** Counts that do not depend on the machine, and must hold on every one. */
   readonly exact?: Exact
   /** Throws if, after all runs, anything is not as it must be. */

@@ -1,7 +1,7 @@
 import { AdmissionCore } from '../../src/admission-core.ts'
 import type { ConfigInput, QueueInput } from '../../src/config/types.ts'
-import { ManualClock } from '../../src/manual-clock.ts'
 import type { Contestant, Exact, Group, Size, Subject } from '../engine.ts'
+import { StillClock } from '../still-clock.ts'
 import { admitted, rotatingLeases } from './leases.ts'
 import { AMPLE, CONTRACT, METHOD, ONE_SCOPE, OUTSTANDING, THREE_SCOPES, threeScopes } from './limits.ts'
 
@@ -35,35 +35,35 @@ export const counter: Contestant = {
 }
 
 function disabled(): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock })
   return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, NOTHING)
 }
 
 /** Admission that was once enabled, and is off again. */
 function disabledAgain(): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock, config: THREE_SCOPES })
   core.disable()
   return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, NOTHING)
 }
 
 function builtIn(config: ConfigInput): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock, config })
   return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, LEASE)
 }
 
 /** By contract and method instead of a bound route: two look-ups more. */
 function unbound(): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock, config: THREE_SCOPES })
   const call = { contract: CONTRACT, method: METHOD }
   return rotatingLeases(core, { admit: () => core.admit(call) }, clock, LEASE)
 }
 
 function enabledLater(): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock })
   const bound = core.route(CONTRACT, METHOD)
   admitted(bound.admit()).release()
@@ -73,7 +73,7 @@ function enabledLater(): Subject {
 
 /** After as many updates, each followed by a call. */
 async function updated(size: Size, config: (update: number) => ConfigInput): Promise<Subject> {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock })
   const bound = core.route(CONTRACT, METHOD)
   core.enable(THREE_SCOPES)
@@ -105,7 +105,7 @@ const BUCKET = { algorithm: 'token-bucket', tokenLimit: 1e6, tokensPerPeriod: 1e
 
 /** A bucket that is full again after every sample. */
 function withRate(): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock, config: { ...THREE_SCOPES, global: { concurrency: AMPLE, rate: BUCKET } } })
   const subject = rotatingLeases(core, core.route(CONTRACT, METHOD), clock, { clockReads: 1, maxTimersPer1000: 0 })
   let nowMs = 0
@@ -122,12 +122,12 @@ function withRate(): Subject {
 /** The same, on the host's clock. */
 function withRealClock(): Subject {
   const core = new AdmissionCore({ config: { ...THREE_SCOPES, global: { concurrency: AMPLE, rate: BUCKET } } })
-  return rotatingLeases(core, core.route(CONTRACT, METHOD), new ManualClock(), {})
+  return rotatingLeases(core, core.route(CONTRACT, METHOD), new StillClock(), {})
 }
 
 /** Refusals, one after the other; nothing is ever admitted. */
 function refusing(config: ConfigInput, prepare: (core: AdmissionCore) => void, exact: Exact): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock, config })
   prepare(core)
   const bound = core.route(CONTRACT, METHOD)

@@ -1,8 +1,8 @@
 import { AdmissionCore } from '../../src/admission-core.ts'
 import { parseConfig } from '../../src/config/parse.ts'
-import { ManualClock } from '../../src/manual-clock.ts'
 import type { Group, Reading, Size } from '../engine.ts'
 import { collect, heapBytes, nextTurn, runtime } from '../host.ts'
+import { StillClock } from '../still-clock.ts'
 import { admitted, expectActive } from './leases.ts'
 import { CONTRACT, METHOD, manyRules, THREE_SCOPES, threeScopes } from './limits.ts'
 
@@ -28,7 +28,7 @@ async function settled(): Promise<void> {
 
 async function heap(size: Size): Promise<readonly Reading[]> {
   const count = size === 'full' ? 10_000 : 1000
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const document = manyRules(count)
   const config = await retained(() => parseConfig(document))
   const rules = await retained(() => new AdmissionCore({ clock, config: document }))
@@ -45,7 +45,7 @@ async function heap(size: Size): Promise<readonly Reading[]> {
 function partitioned(count: number): AdmissionCore {
   const tenant = { maxPartitions: 2 * count, concurrency: 5 }
   const core = new AdmissionCore({
-    clock: new ManualClock(),
+    clock: new StillClock(),
     selectors: { tenant: () => undefined },
     config: { global: { partitions: { tenant } } },
   })
@@ -55,14 +55,14 @@ function partitioned(count: number): AdmissionCore {
 
 function waiting(count: number): unknown {
   const queue = { maxQueuedCalls: count }
-  const core = new AdmissionCore({ clock: new ManualClock(), config: { queue, global: { concurrency: 1 } } })
+  const core = new AdmissionCore({ clock: new StillClock(), config: { queue, global: { concurrency: 1 } } })
   return [core, ...Array.from({ length: count + 1 }, () => core.admit())]
 }
 
 /** What must not grow: permits taken and given back, programs published and retired, waiters that went away. */
 async function leaks(size: Size): Promise<readonly Reading[]> {
   const times = size === 'full' ? 1 : 0.01
-  const core = new AdmissionCore({ clock: new ManualClock(), config: THREE_SCOPES })
+  const core = new AdmissionCore({ clock: new StillClock(), config: THREE_SCOPES })
   const bound = core.route(CONTRACT, METHOD)
   const admit = async (count: number): Promise<void> => {
     for (let left = count; left > 0; left -= 1) admitted(bound.admit()).release()

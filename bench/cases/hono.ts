@@ -1,15 +1,15 @@
 import { Hono, type MiddlewareHandler } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
 import { type AdmissionOptions, createAdmission } from '../../mod.ts'
-import { ManualClock } from '../../src/manual-clock.ts'
 import type { Contestant, Group } from '../engine.ts'
+import { StillClock } from '../still-clock.ts'
 import { AMPLE } from './limits.ts'
 
 const PATH = '/orders/list'
 const BUCKET = { algorithm: 'token-bucket', tokenLimit: 1e6, tokensPerPeriod: 1e6, replenishmentPeriodMs: 1 } as const
 
 /** An application with one route in a sub-app, below whatever `install` mounts; requests go straight to `app.fetch`. */
-function served(name: string, status: number, install: (app: Hono) => void, clock = new ManualClock()): Contestant {
+function served(name: string, status: number, install: (app: Hono) => void, clock = new StillClock()): Contestant {
   return {
     name,
     make() {
@@ -50,7 +50,7 @@ function admission(
   config: AdmissionOptions['config'],
   more?: AdmissionOptions,
 ): Contestant {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const install = (app: Hono): void => {
     const options = config === undefined ? {} : { config }
     app.use(createAdmission({ ...options, ...more, clock }).middleware())

@@ -1,8 +1,8 @@
 import type { Answer } from '../../src/admission/admit.ts'
 import type { Lease } from '../../src/admission/lease.ts'
 import type { AdmissionCore, BoundRoute } from '../../src/admission-core.ts'
-import type { ManualClock } from '../../src/manual-clock.ts'
 import type { Exact, Subject } from '../engine.ts'
+import type { CountingClock } from '../still-clock.ts'
 import { OUTSTANDING } from './limits.ts'
 
 /** What a caller does to see that it may start. */
@@ -12,7 +12,7 @@ export function admitted(answer: Answer): Lease {
 }
 
 /** An operation releases the oldest of 64 leases and takes a new one, so that a lease cannot stay on the stack. */
-export function rotatingLeases(core: AdmissionCore, bound: BoundRoute, clock: ManualClock, exact: Exact): Subject {
+export function rotatingLeases(core: AdmissionCore, bound: BoundRoute, clock: CountingClock, exact: Exact): Subject {
   const leases: Lease[] = Array.from({ length: OUTSTANDING }, () => admitted(bound.admit()))
   let at = 0
   return {

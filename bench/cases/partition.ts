@@ -1,6 +1,6 @@
 import { AdmissionCore } from '../../src/admission-core.ts'
-import { ManualClock } from '../../src/manual-clock.ts'
 import type { Contestant, Group, Subject } from '../engine.ts'
+import { StillClock } from '../still-clock.ts'
 import { rotatingLeases } from './leases.ts'
 import { AMPLE, CONTRACT, METHOD, THREE_SCOPES } from './limits.ts'
 
@@ -28,7 +28,7 @@ class Keys {
 }
 
 function partitioned(keys: number, maxPartitions: number, next: (keys: Keys) => string): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const source = new Keys(keys)
   const tenant = { maxPartitions, concurrency: AMPLE }
   const core = new AdmissionCore({
@@ -69,7 +69,7 @@ function lookUp(name: string, keys: number): Contestant {
 }
 
 function plain(): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock, config: THREE_SCOPES })
   return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, {})
 }

@@ -4,8 +4,8 @@ import pLimit from 'p-limit'
 import PQueue from 'p-queue'
 import { AdmissionCore } from '../../src/admission-core.ts'
 import type { ConfigInput } from '../../src/config/types.ts'
-import { ManualClock } from '../../src/manual-clock.ts'
 import type { Contestant, Group, Subject } from '../engine.ts'
+import { StillClock } from '../still-clock.ts'
 import { rotatingLeases } from './leases.ts'
 import { CONTRACT, METHOD, ONE_SCOPE, OUTSTANDING, THREE_SCOPES } from './limits.ts'
 
@@ -31,7 +31,7 @@ function awaited(name: string, make: () => () => Promise<number>): Contestant {
 }
 
 function ours(config: ConfigInput): () => Promise<number> {
-  const core = new AdmissionCore({ config, clock: new ManualClock() })
+  const core = new AdmissionCore({ config, clock: new StillClock() })
   const bound = core.route(CONTRACT, METHOD)
   return async () => {
     const answered = bound.admit()
@@ -46,7 +46,7 @@ function ours(config: ConfigInput): () => Promise<number> {
 }
 
 function oursSynchronous(config: ConfigInput): Subject {
-  const clock = new ManualClock()
+  const clock = new StillClock()
   const core = new AdmissionCore({ clock, config })
   return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, {})
 }

@@ -6,6 +6,7 @@ import type { Answer } from '../../src/admission/admit.ts'
 import { AdmissionCore, type BoundRoute } from '../../src/admission-core.ts'
 import { ManualClock } from '../../src/manual-clock.ts'
 import type { Contestant, Group } from '../engine.ts'
+import { type CountingClock, StillClock } from '../still-clock.ts'
 import { expectActive } from './leases.ts'
 import { CONTRACT, METHOD, threeScopes } from './limits.ts'
 
@@ -51,9 +52,14 @@ function drained(name: string, depth: number, make: (turns: Turns) => (turn: num
   }
 }
 
+interface Single<C> {
+  readonly core: AdmissionCore
+  readonly clock: C
+  readonly bound: BoundRoute
+}
+
 /** One permit in the global scope, as the peers have; room in the queue for everybody. */
-function single(depth: number): { core: AdmissionCore; clock: ManualClock; bound: BoundRoute } {
-  const clock = new ManualClock()
+function single<C extends CountingClock>(depth: number, clock: C): Single<C> {
   const queue = { maxQueuedCalls: depth, maxQueueDelayMs: DELAY_MS }
   const core = new AdmissionCore({ clock, config: { queue, global: { concurrency: 1 } } })
   return { core, clock, bound: core.route(CONTRACT, METHOD) }
@@ -63,7 +69,7 @@ function ours(depth: number, name = 'ours.queue', threeLevels = false): Contesta
   return {
     name: `${name}@${depth}`,
     async make() {
-      const { core, clock, bound } = single(depth)
+      const { core, clock, bound } = single(depth, new StillClock())
       if (threeLevels) await core.update(threeScopes(1, { maxQueuedCalls: depth }))
       const contestant = drained('', depth, ({ job }) => async (turn) => {
         const answered = bound.admit()
@@ -169,7 +175,7 @@ function cancelled(depth: number): Contestant {
   return {
     name: `queue.cancel@${depth}`,
     make() {
-      const { core, bound } = single(depth)
+      const { core, bound } = single(depth, new StillClock())
       const order = scattered(depth)
       return {
         step: depth,
@@ -197,7 +203,7 @@ function halfCancelled(depth: number): Contestant {
   return {
     name: `queue.cancel-half@${depth}`,
     make() {
-      const { core, bound } = single(depth)
+      const { core, bound } = single(depth, new StillClock())
       const turns = new Turns()
       const order = scattered(depth)
       const wait = async (index: number, signal: AbortSignal): Promise<number> => {
@@ -279,7 +285,7 @@ function expired(depth: number, apart: boolean): Contestant {
   return {
     name: `queue.expire.${apart ? 'apart' : 'together'}@${depth}`,
     make() {
-      const { core, clock, bound } = single(depth)
+      const { core, clock, bound } = single(depth, new ManualClock())
       return {
         step: depth,
         clock,
@@ -311,7 +317,7 @@ function resized(depth: number): Contestant {
   return {
     name: `queue.resize@${depth}`,
     make() {
-      const { core, clock, bound } = single(depth)
+      const { core, clock, bound } = single(depth, new StillClock())
       const queue = { maxQueuedCalls: depth, maxQueueDelayMs: DELAY_MS }
       const grown = Math.min(250, depth / 2) // within one batch of starts
       return {

@@ -7,11 +7,11 @@ import { Publication } from '../../src/control/publication.ts'
 import { Retirement } from '../../src/control/retirement.ts'
 import { prepareFirst, prepareNext } from '../../src/control/update.ts'
 import { Kernel } from '../../src/kernel/kernel.ts'
-import { ManualClock } from '../../src/manual-clock.ts'
 import { compile } from '../../src/program/compile.ts'
 import { difference } from '../../src/program/plan.ts'
 import { type Contestant, type Group, median, type Reading, type Size, type Subject } from '../engine.ts'
 import { nextImmediate, nextTurn } from '../host.ts'
+import { StillClock } from '../still-clock.ts'
 import { counter } from './core.ts'
 import { admitted } from './leases.ts'
 import { manyRules } from './limits.ts'
@@ -60,7 +60,7 @@ function steps(rules: number): readonly Contestant[] {
     {
       name: `update.whole@${rules}`,
       make() {
-        const core = new AdmissionCore({ clock: new ManualClock(), config: documents[0] })
+        const core = new AdmissionCore({ clock: new StillClock(), config: documents[0] })
         const bound = core.route('/area-0', 'GET /area-0/thing-0')
         return {
           step: 2,
@@ -104,7 +104,7 @@ async function commitAndBlocks(rules: number, size: Size): Promise<readonly Read
     publication.update(prepared, source)
     commitsUs.push((performance.now() - startMs) * 1000)
   }
-  const core = new AdmissionCore({ clock: new ManualClock(), config: documents[0] })
+  const core = new AdmissionCore({ clock: new StillClock(), config: documents[0] })
   const blocksMs: number[] = []
   for (let update = 0; update < updates; update += 1) {
     await nextTurn()

@@ -94,7 +94,7 @@ export class Admission implements CallKeeper {
     place.close()
     if (place.waiting === 0) return
     this.#queue.offer(place)
-    this.#queue.settle(this.#timeline.nowMs())
+    this.#queue.handOut(this.#timeline.nowMs())
   }
 
   #offer({ global, contract, method }: Route, partitions: readonly Partition[]): void {
@@ -102,7 +102,7 @@ export class Admission implements CallKeeper {
     this.#queue.offer(contract)
     this.#queue.offer(method)
     for (const { concurrency } of partitions) if (concurrency !== null) this.#queue.offer(concurrency)
-    this.#queue.settle(this.#timeline.nowMs())
+    this.#queue.handOut(this.#timeline.nowMs())
   }
 
   #judge(route: Route, call: Call): Answer {

@@ -21,7 +21,8 @@ export interface Arrival {
 
 /**
  * Waiters of one route and the same partitions, in arrival order: they all need the same, so only the first can be
- * next, and they all have the same delay, so the first expires first.
+ * next, and they all have the same delay, so the first expires first. It stands in the queue while it has a waiter; one
+ * without partitions stays with its route for the next.
  */
 export class Lane implements HeapItem {
   readonly route: Route
@@ -32,12 +33,13 @@ export class Lane implements HeapItem {
   readonly waiters: List<Waiter>
   /** One for each resource that its calls need, in judging order. */
   readonly places: readonly Place[]
+  readonly lines: readonly Line[] // of the places
   /** The place whose line it stands in: a resource that lacked room when last asked. */
   parkedAt: Place
   /** Its oldest waiter that has not been passed too often; those before it have (ADM-6). Null: all have. */
   passable: Waiter | null
   /** Passes, each as the newest arrival it counts for: ascending, only the highest that matter (`passes.ts`). */
-  readonly passes: number[]
+  passes: number[]
   /** The grant that passed it last, and for which arrivals. */
   passedBy: number
   passedUpTo: number
@@ -45,33 +47,47 @@ export class Lane implements HeapItem {
   key: number
   heapIndex: number // in the queue's heap of deadlines
 
-  constructor(arrival: Arrival, id: string, lines: readonly Line[], nowMs: number, ahead: (line: Line) => number) {
+  constructor(arrival: Arrival, id: string, lines: readonly Line[]) {
     this.route = arrival.route
     this.id = id
     this.partitions = arrival.partitions
     this.place = arrival.place
     this.waiters = new List()
+    this.lines = lines
     this.places = lines.map((line) => new Place(this, line))
-    this.parkedAt = this.lacking(nowMs, ahead) ?? lastOf(this.places)
+    this.parkedAt = this.last
     this.passable = null
     this.passes = []
     this.passedBy = 0
     this.passedUpTo = 0
-    this.key = nowMs
+    this.key = 0
     this.heapIndex = -1
   }
 
-  /** Its oldest waiter. A lane without waiters does not exist. */
+  /** Its oldest waiter, while it stands in the queue. */
   get first(): Waiter {
     const { first } = this.waiters
     assert(first !== null, 'a lane stands in the queue without a waiter')
     return first
   }
 
-  /** The last of its resources that lacks room; undefined: all have room. `ahead`: what is kept back for others. */
-  lacking(nowMs: number, ahead: (line: Line) => number): Place | undefined {
+  /** Where it stands when it has room everywhere and lacks only its turn (QUE-11). */
+  get last(): Place {
+    const place = this.places[this.places.length - 1]
+    assert(place !== undefined, 'a call queues that needs nothing')
+    return place
+  }
+
+  /** The last of its resources that lacks room; undefined: all have room. What is kept for it is room, too. */
+  lacking(nowMs: number, isKeptForIt: boolean): Place | undefined {
     // The last is the most specific, and the least likely to get room that this lane still cannot use.
-    return this.places.findLast((place) => place.line.resource.msUntilRoom(nowMs, ahead(place.line)) > 0)
+    for (let index = this.places.length - 1; index >= 0; index -= 1) {
+      const place = this.places[index]
+      if (place === undefined) continue
+      const { resource, kept } = place.line
+      if (resource.msUntilRoom(nowMs, isKeptForIt ? 0 : kept) > 0) return place
+    }
+    return undefined
   }
 
   /** Moves on to the next waiter that may be passed, which is the one that stands among the strangers of its lines. */
@@ -90,13 +106,6 @@ export class Lane implements HeapItem {
   }
 }
 
-/** Where a lane stands that has room everywhere and lacks only its turn (QUE-11). */
-function lastOf(places: readonly Place[]): Place {
-  const place = places.at(-1)
-  assert(place !== undefined, 'a call queues that needs nothing')
-  return place
-}
-
 /** A lane at one of its resources. Its key is the arrival of the lane's first waiter or, among strangers, of `passable`. */
 export class Place implements HeapItem {
   readonly lane: Lane
@@ -112,14 +121,13 @@ export class Place implements HeapItem {
   }
 }
 
-/** The lanes that need one resource. Exists only while somebody waits for it. */
+/** The lanes that need one resource. Made when somebody first waits for it, then it stays with the resource. */
 export class Line implements HeapItem {
   readonly resource: Resource
   /** Lanes that stand here: looked at when the resource gets room. */
   readonly parked: Heap<Place>
   /** Lanes that need the resource but stand elsewhere: passed when its room goes to a newer call (ADM-6). */
   readonly strangers: Heap<Place>
-  lanes: number // ≥ 1, or the line goes
   /** The newest arrival number that has seen the resource without room; waiters up to it have lacked it. */
   fullAt: number
   /** 1 while a permit is kept for a waiter that was passed too often. */
@@ -134,7 +142,6 @@ export class Line implements HeapItem {
     this.resource = resource
     this.parked = new Heap()
     this.strangers = new Heap()
-    this.lanes = 0
     this.fullAt = 0
     this.kept = 0
     this.dirty = false

@@ -9,29 +9,34 @@ import { type Arrival, Lane, Line, type Place } from './lane.ts'
  * line). No decision is taken here; `queue.ts` decides, this keeps the places right.
  *
  * Always true between two steps:
- * 1. A lane has a waiter. It stands `parked` at exactly one place, with the arrival number of its first waiter.
+ * 1. A lane that stands has a waiter. It is `parked` at exactly one place, with the arrival number of its first waiter.
  * 2. It stands among the `strangers` of its other lines with that of its oldest waiter that has not been passed too
  *    often (`passes.ts`), or not at all if there is none.
- * 3. A line exists while a lane needs its resource. It is dirty, or has a refill, or (no lane being parked in it, or its
- *    room coming with an event only) neither.
+ * 3. A line is dirty, or has a refill, or (no lane being parked in it, or its room coming with an event only) neither.
  */
 export class Lines {
-  readonly #lanes: Map<Route, Map<string, Lane>>
-  readonly #lines: Map<Resource, Line>
+  arrivals: number // arrival numbers given out: the newest
+  readonly #keyed: Map<Route, Map<string, Lane>> // lanes with partitions or places that stand
   readonly #deadlines: Heap<Lane>
   readonly #refills: Heap<Line>
   readonly #dirty: Heap<Line> // keyed by a lower bound of the oldest arrival that can be next in it
 
   constructor() {
-    this.#lanes = new Map()
-    this.#lines = new Map()
+    this.arrivals = 0
+    this.#keyed = new Map()
     this.#deadlines = new Heap()
     this.#refills = new Heap()
     this.#dirty = new Heap()
   }
 
-  of(resource: Resource): Line | undefined {
-    return this.#lines.get(resource)
+  /** Undefined: nobody has ever waited for it. */
+  of({ line }: Resource): Line | undefined {
+    return line instanceof Line ? line : undefined
+  }
+
+  /** The one lane that stands; undefined: there are several, or none. */
+  get only(): Lane | undefined {
+    return this.#deadlines.size === 1 ? this.#deadlines.peek() : undefined
   }
 
   /** When something is due: a deadline or a refill. Infinity: never. */
@@ -43,9 +48,9 @@ export class Lines {
   /** Since when the oldest waiter waits; `nowMs` when nobody does. O(lanes). */
   oldestMs(nowMs: number): number {
     let oldestMs = nowMs
-    for (const lanes of this.#lanes.values()) {
-      for (const lane of lanes.values()) oldestMs = Math.min(oldestMs, lane.first.enqueuedAtMs)
-    }
+    this.#deadlines.forEachUpTo(Number.POSITIVE_INFINITY, ({ first }) => {
+      oldestMs = Math.min(oldestMs, first.enqueuedAtMs)
+    })
     return oldestMs
   }
 
@@ -94,26 +99,31 @@ export class Lines {
     this.#setRefill(line, nowMs, ahead)
   }
 
-  /** The lane of a call that has come to wait; a new one has not taken its places yet ({@link stand}). */
-  laneFor(arrival: Arrival, nowMs: number, ahead: (resource: Resource) => number): Lane {
-    const { route, resources } = arrival
+  /** The lane of a call that has come to wait; it may not stand yet ({@link stand}). */
+  laneFor(arrival: Arrival): Lane {
+    const { route, partitions, place } = arrival
+    if (partitions.length === 0 && place === null) {
+      if (route.lane instanceof Lane) return route.lane
+      const lane = this.#laneOf(arrival, '')
+      route.lane = lane
+      return lane
+    }
     const id = laneId(arrival)
-    const lanes = this.#lanes.get(route) ?? new Map<string, Lane>()
-    if (lanes.size === 0) this.#lanes.set(route, lanes)
-    const present = lanes.get(id)
-    if (present !== undefined) return present
-    const lines = resources.map((resource) => this.#lineOf(resource))
-    const lane = new Lane(arrival, id, lines, nowMs, (line) => ahead(line.resource))
-    lanes.set(id, lane)
+    const lanes = this.#keyed.get(route) ?? new Map<string, Lane>()
+    if (lanes.size === 0) this.#keyed.set(route, lanes)
+    let lane = lanes.get(id)
+    if (lane === undefined) {
+      lane = this.#laneOf(arrival, id)
+      lanes.set(id, lane)
+    }
     return lane
   }
 
-  /** A new lane, with its first waiter, takes its places. */
+  /** A lane has its first waiter and takes its places. */
   stand(lane: Lane, nowMs: number): void {
     const { first, parkedAt } = lane
     lane.key = first.deadlineAtMs
     this.#deadlines.push(lane)
-    for (const { line } of lane.places) line.lanes += 1
     parkedAt.key = first.key
     parkedAt.line.parked.push(parkedAt)
     lane.setPassable(first)
@@ -127,6 +137,7 @@ export class Lines {
     const before = lane.parkedAt
     assert(before !== place, 'a lane is moved to where it stands')
     before.line.parked.remove(before)
+    if (before.line.parked.size === 0) this.#settle(before.line)
     if (place.heapIndex !== -1) place.line.strangers.remove(place)
     lane.parkedAt = place
     place.key = lane.first.key
@@ -146,26 +157,38 @@ export class Lines {
       return
     }
     parkedAt.line.parked.remove(parkedAt)
-    for (const { line } of lane.places) this.#leave(line)
+    if (parkedAt.line.parked.size === 0) this.#settle(parkedAt.line)
     this.#deadlines.remove(lane)
-    const lanes = this.#lanes.get(lane.route)
-    lanes?.delete(lane.id)
-    if (lanes?.size === 0) this.#lanes.delete(lane.route)
+    if (lane.passes.length > 0) lane.passes = []
+    if (lane.id !== '') this.#forget(lane)
   }
 
-  #lineOf(resource: Resource): Line {
-    const present = this.#lines.get(resource)
-    if (present !== undefined) return present
-    const line = new Line(resource)
-    this.#lines.set(resource, line)
-    return line
+  /** A lane with partitions goes, and with it what its partitions alone have: keys come and go, routes do not. */
+  #forget({ route, id, partitions }: Lane): void {
+    const lanes = this.#keyed.get(route)
+    lanes?.delete(id)
+    if (lanes?.size === 0) this.#keyed.delete(route)
+    for (const { concurrency, rate } of partitions) {
+      if (concurrency?.waiting === 0) concurrency.line = null
+      if (rate?.waiting === 0) rate.line = null
+    }
   }
 
-  #leave(line: Line): void {
-    line.lanes -= 1
-    if (line.lanes > 0) return
-    if (line.heapIndex !== -1) (line.dirty ? this.#dirty : this.#refills).remove(line)
-    this.#lines.delete(line.resource)
+  #laneOf(arrival: Arrival, id: string): Lane {
+    const lines = arrival.resources.map((resource) => {
+      const line = this.of(resource) ?? new Line(resource)
+      resource.line = line
+      return line
+    })
+    return new Lane(arrival, id, lines)
+  }
+
+  /** Nobody stands in the line any more: there is nobody to look for, now or later. */
+  #settle(line: Line): void {
+    if (line.heapIndex === -1) return
+    if (line.dirty) this.#dirty.remove(line)
+    else this.#refills.remove(line)
+    line.dirty = false
   }
 
   #setRefill(line: Line, nowMs: number, ahead: number): void {
@@ -181,7 +204,6 @@ export class Lines {
 
 /** The keys of a lane: names and keys may contain anything, so each comes after its length. */
 function laneId({ partitions, place }: Arrival): string {
-  if (partitions.length === 0 && place === null) return ''
   const keys = partitions.map(({ id, pool }) => lengthAndText(pool.scope.name) + lengthAndText(id))
   return `${place === null ? '' : lengthAndText(place.id)}|${keys.join('')}`
 }

@@ -16,7 +16,6 @@ const FIRST_LOOK_MS = 5
  */
 export async function onOwnTimer(
   waiter: Waiter,
-  answer: Promise<Lease | Refusal>,
   timeline: Timeline,
   look: (nowMs: number) => void,
   nowMs: number,
@@ -27,7 +26,7 @@ export async function onOwnTimer(
   })
   alarm.setBy(nextLookMs(waiter, nowMs))
   try {
-    return await answer
+    return await waiter.answered
   } finally {
     alarm.clear()
   }
@@ -39,7 +38,6 @@ export async function onOwnTimer(
  */
 export async function onOwnLooks(
   waiter: Waiter,
-  answer: Promise<Lease | Refusal>,
   timeline: Timeline,
   look: (nowMs: number) => void,
   nowMs: number,
@@ -53,7 +51,7 @@ export async function onOwnLooks(
       timeline.callAt(Math.min(lookedAtMs + pauseMs, deadlineAtMs), resolve)
     })
   }
-  return answer
+  return await waiter.answered
 }
 
 function nextLookMs({ lane, deadlineAtMs }: Waiter, nowMs: number): number {

@@ -30,31 +30,30 @@ export class Passes {
     return this.#protected
   }
 
-  /** How many permits of a line this waiter must leave to others. */
-  aheadOf(waiter: Waiter, line: Line): number {
-    return waiter === this.#protected ? 0 : line.kept
-  }
-
   /**
    * Room of these lines went to the call of arrival `key` (Infinity: one that did not wait). Passed are the older
    * waiters that have lacked one of them and stand elsewhere, but for those that `isPending` says are only not yet
    * looked at.
    */
   count(lines: readonly Line[], key: number, isPending: (line: Line) => boolean): void {
-    this.#grants += 1
-    const passed: Lane[] = []
+    let passed: Lane[] | undefined // as a rule nobody: a lane's own first is newer than whom it passes
     for (const { strangers, fullAt } of lines) {
-      if (strangers.size === 0) continue
+      const oldest = strangers.peek()
+      if (oldest === undefined) continue
       const upTo = Math.min(key - 1, fullAt)
+      if (oldest.key > upTo) continue
+      if (passed === undefined) this.#grants += 1
+      const found = passed ?? []
+      passed = found
       strangers.forEachUpTo(upTo, ({ lane }) => {
         if (isPending(lane.parkedAt.line)) return
-        if (lane.passedBy !== this.#grants) passed.push(lane)
+        if (lane.passedBy !== this.#grants) found.push(lane)
         else if (lane.passedUpTo >= upTo) return
         lane.passedBy = this.#grants
         lane.passedUpTo = upTo
       })
     }
-    for (const lane of passed) this.#note(lane)
+    if (passed !== undefined) for (const lane of passed) this.#note(lane)
   }
 
   /** One pass more for the waiters of a lane up to an arrival. */

@@ -1,13 +1,13 @@
 import { Alarm } from '../alarm.ts'
-import { assert } from '../assert.ts'
 import type { Timeline } from '../clock.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
 import type { Program } from '../program/program.ts'
 import { type Refusal, refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
+import { Departures } from './departures.ts'
 import type { Arrival, Lane, Line, Place } from './lane.ts'
-import { type Lease, PermitLease } from './lease.ts'
+import type { Lease } from './lease.ts'
 import { Lines } from './lines.ts'
 import { onOwnLooks, onOwnTimer } from './own-timer.ts'
 import { Passes } from './passes.ts'
@@ -37,14 +37,13 @@ export class Queue {
   readonly #timeline: Timeline
   readonly #ledger: QueueLedger
   readonly #totals: Totals
-  readonly #onLeft: (program: Program) => void
   readonly #ownTimers: boolean
   readonly #wait: typeof onOwnTimer
   readonly #lines: Lines
   readonly #passes: Passes
+  readonly #departures: Departures
   readonly #alarm: Alarm
   readonly #continuation: Alarm
-  #arrivals: number // arrival numbers given out
   #backlog: boolean
 
   /** `ownTimers`: every waiter has a timer of its own instead of one for all; `look`: nobody can wake it (RUN-3). */
@@ -58,17 +57,17 @@ export class Queue {
     this.#timeline = timeline
     this.#ledger = ledger
     this.#totals = totals
-    this.#onLeft = onLeft
     this.#ownTimers = ownTimers !== false
     this.#wait = ownTimers === 'look' ? onOwnLooks : onOwnTimer
     this.#lines = new Lines()
     this.#passes = new Passes((line) => this.#lines.markDirty(line))
-    this.#alarm = new Alarm(timeline, (nowMs) => this.settle(nowMs))
+    this.#alarm = new Alarm(timeline, (nowMs) => this.handOut(nowMs))
     this.#continuation = new Alarm(timeline, (nowMs) => {
       this.#backlog = false
-      this.settle(nowMs)
+      this.handOut(nowMs)
     })
-    this.#arrivals = 0
+    const isPending = (line: Line): boolean => this.#backlog && line.dirty
+    this.#departures = new Departures({ ledger, totals, lines: this.#lines, passes: this.#passes, onLeft, isPending })
     this.#backlog = false
   }
 
@@ -95,29 +94,30 @@ export class Queue {
   /** The one way in. The caller has checked the bounds; the reservation is returned when the waiter leaves (QUE-1). */
   enqueue(arrival: Arrival, nowMs: number): Promise<Lease | Refusal> {
     const { route, policy, bytes, signal } = arrival
-    this.#arrivals += 1
+    this.#lines.arrivals += 1
     this.#ledger.reserve(bytes)
     this.#totals.queued += 1
     route.program.queued += 1
-    const lane = this.#lines.laneFor(arrival, nowMs, (resource) => this.aheadOfNewcomer(resource))
-    for (const { line } of lane.places) {
+    const lane = this.#lines.laneFor(arrival)
+    if (lane.waiters.size === 0) lane.parkedAt = this.#lackingNewcomer(lane, nowMs) ?? lane.last
+    for (const line of lane.lines) {
       line.resource.waiting += 1
-      if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#arrivals
+      if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#lines.arrivals
     }
-    const { promise, resolve } = withResolvers<Lease | Refusal>()
-    const waiter = new Waiter(lane, this.#arrivals, bytes, nowMs, nowMs + policy.maxQueueDelayMs, resolve)
+    const waiter = new Waiter(lane, this.#lines.arrivals, bytes, nowMs, nowMs + policy.maxQueueDelayMs)
     lane.waiters.append(waiter)
-    if (lane.waiters.size === 1) this.#lines.stand(lane, nowMs)
-    else if (lane.passable === null) lane.setPassable(waiter)
+    if (lane.waiters.size === 1) {
+      this.#lines.stand(lane, nowMs)
+      this.#setAlarm()
+    } else if (lane.passable === null) lane.setPassable(waiter)
     if (signal !== undefined) {
       waiter.listen(signal, () => {
-        this.#refuse(waiter, ABORTED)
-        this.settle(this.#timeline.nowMs())
+        this.#departures.refuse(waiter, ABORTED)
+        this.handOut(this.#timeline.nowMs())
       })
     }
-    this.#setAlarm()
-    if (!this.#ownTimers) return promise
-    return this.#wait(waiter, promise, this.#timeline, (lookMs) => this.settle(lookMs), nowMs)
+    if (!this.#ownTimers) return waiter.answered
+    return this.#wait(waiter, this.#timeline, (lookMs) => this.handOut(lookMs), nowMs)
   }
 
   /**
@@ -126,7 +126,9 @@ export class Queue {
    */
   beforePass(resources: readonly Resource[], nowMs: number): void {
     const isDirty = (resource: Resource): boolean => resource.waiting > 0 && this.#lines.of(resource)?.dirty === true
-    if (!this.#backlog && resources.some(isDirty)) this.#dispatch(nowMs, true)
+    if (this.#backlog || !resources.some(isDirty)) return
+    this.#dispatch(nowMs, true)
+    this.#setAlarm()
   }
 
   /** A call was admitted without waiting: whoever it passed remembers (ADM-6). Only while somebody waits. */
@@ -136,13 +138,16 @@ export class Queue {
       const line = resource.waiting === 0 ? undefined : this.#lines.of(resource)
       if (line !== undefined) lines.push(line)
     }
-    this.#handedOut(lines, Number.POSITIVE_INFINITY, nowMs)
+    this.#departures.handedOut(lines, Number.POSITIVE_INFINITY, nowMs)
     // Another waiter may be protected now, and what was kept for the one before is free.
     if (!this.#backlog) this.#dispatch(nowMs)
+    this.#setAlarm()
   }
 
-  /** Room may have come to a resource: a release or a larger limit. {@link settle} hands it out. */
+  /** A release has brought room to a resource, which {@link handOut} must hand out in this same step. */
   offer(resource: Resource): void {
+    // A lane that stands alone is looked at in any case, unless it is somebody else's turn first.
+    if (!this.#backlog && this.#lines.only !== undefined) return
     const line = resource.waiting === 0 ? undefined : this.#lines.of(resource)
     if (line !== undefined) this.#lines.markDirty(line)
   }
@@ -151,7 +156,7 @@ export class Queue {
   resized(resource: Resource): void {
     const line = this.#lines.of(resource)
     if (line === undefined) return
-    if (resource.msUntilRoom(0, 0) > 0) line.fullAt = this.#arrivals
+    if (resource.msUntilRoom(0, 0) > 0) line.fullAt = this.#lines.arrivals
     else this.#lines.markDirty(line)
   }
 
@@ -160,10 +165,17 @@ export class Queue {
    * waiter can start, unless a batch is pending.
    */
   settle(nowMs: number): void {
+    // As a rule nothing is due when a call arrives (`queue.release`).
+    if (nowMs < this.#lines.nextMs && this.#lines.oldestDirty === undefined) return
+    this.handOut(nowMs)
+  }
+
+  /** As {@link settle}, after {@link offer}. */
+  handOut(nowMs: number): void {
     for (let lane = this.#lines.expired(nowMs); lane !== undefined; lane = this.#lines.expired(nowMs)) {
       // Where it stands may have room by now, with nobody looking because another scope blocks all (ADM-10).
-      const { line } = lane.lacking(nowMs, (each) => this.#passes.aheadOf(lane.first, each)) ?? lane.parkedAt
-      this.#refuse(lane.first, line.resource.scope.refuse('queue_timeout'))
+      const { line } = lane.lacking(nowMs, lane.first === this.#passes.protected) ?? lane.parkedAt
+      this.#departures.refuse(lane.first, line.resource.scope.refuse('queue_timeout'))
     }
     this.#lines.refill(nowMs)
     if (!this.#backlog || this.#ownTimers) this.#dispatch(nowMs)
@@ -174,15 +186,20 @@ export class Queue {
   refuseAll(answer: Refusal): void {
     const everMs = Number.POSITIVE_INFINITY
     for (let lane = this.#lines.expired(everMs); lane !== undefined; lane = this.#lines.expired(everMs)) {
-      this.#refuse(lane.first, answer)
+      this.#departures.refuse(lane.first, answer)
     }
     this.#setAlarm()
   }
 
   /** Grants oldest first, up to a batch; then the rest goes on in a later turn, and newcomers stay behind (QUE-11). */
   #dispatch(nowMs: number, movesAll = false): void {
-    let started = 0
     this.#backlog = false
+    const only = this.#lines.only
+    if (only !== undefined) {
+      this.#dispatchOnly(only, nowMs, movesAll)
+      return
+    }
+    let started = 0
     for (let line = this.#lines.oldestDirty; line !== undefined; line = this.#lines.oldestDirty) {
       const place = this.#nextAt(line, nowMs)
       if (place === undefined) {
@@ -191,7 +208,7 @@ export class Queue {
       }
       if (this.#lines.isBehind(line, place)) continue
       const { lane } = place
-      const lacking = lane.lacking(nowMs, (other) => this.#passes.aheadOf(lane.first, other))
+      const lacking = lane.lacking(nowMs, lane.first === this.#passes.protected)
       if (lacking !== undefined) {
         const { resource } = lacking.line
         // If everybody needs what is lacking, nobody can start; the lines stay dirty until that has room.
@@ -201,14 +218,46 @@ export class Queue {
         continue
       }
       if (started === MAX_STARTS) {
-        this.#backlog = true
-        if (this.#ownTimers) this.#continuation.clear()
-        this.#continuation.setBy(nowMs)
+        this.#continueLater(nowMs)
         return
       }
       started += 1
-      this.#grant(lane, nowMs)
+      this.#departures.grant(lane, nowMs)
     }
+  }
+
+  /** The same for a lane that stands alone, as most do: there is no order to keep (`queue.release`). */
+  #dispatchOnly(lane: Lane, nowMs: number, movesAll: boolean): void {
+    for (let started = 0; lane.waiters.size > 0; started += 1) {
+      const { parkedAt } = lane
+      const lacking = lane.lacking(nowMs, lane.first === this.#passes.protected)
+      if (lacking !== undefined) {
+        if (lacking === parkedAt) {
+          if (parkedAt.line.dirty) this.#lines.clean(parkedAt.line, nowMs, 0)
+        } else if (lacking.line.resource.timed || movesAll) this.#lines.park(lane, lacking, nowMs, 0)
+        else this.#lines.markDirty(parkedAt.line)
+        return
+      }
+      if (started === MAX_STARTS) {
+        this.#lines.markDirty(parkedAt.line)
+        this.#continueLater(nowMs)
+        return
+      }
+      this.#departures.grant(lane, nowMs)
+    }
+  }
+
+  #continueLater(nowMs: number): void {
+    this.#backlog = true
+    if (this.#ownTimers) this.#continuation.clear()
+    this.#continuation.setBy(nowMs)
+  }
+
+  /** As {@link Lane.lacking}, for a call that has come last: while a batch is pending everybody else is due first. */
+  #lackingNewcomer(lane: Lane, nowMs: number): Place | undefined {
+    return lane.places.findLast(
+      ({ line: { resource } }) => resource.msUntilRoom(nowMs, this.aheadOfNewcomer(resource)) > 0,
+    )
   }
 
   /** Who is to be looked at next in a line that may have room; undefined: nobody there can use what it has. */
@@ -225,55 +274,6 @@ export class Queue {
     return this.#passes.protected?.lane.parkedAt.line === line ? 0 : line.kept
   }
 
-  #grant(lane: Lane, nowMs: number): void {
-    const waiter = lane.first
-    const { route, partitions, place, places } = lane
-    route.take(nowMs)
-    for (const partition of partitions) {
-      partition.concurrency?.take()
-      partition.rate?.take(nowMs)
-      partition.pool.stamp(partition, nowMs)
-    }
-    place?.take()
-    const lines = places.map(({ line }) => line)
-    this.#handedOut(lines, waiter.key, nowMs)
-    route.program.active += 1
-    this.#totals.admitted += 1
-    this.#unlink(waiter)
-    const waitedMs = nowMs - waiter.enqueuedAtMs
-    waiter.answer(new PermitLease(route, { partitions, waitedMs, place, permits: true }))
-  }
-
-  #refuse(waiter: Waiter, answer: Refusal): void {
-    const { route, partitions, place } = waiter.lane
-    this.#unlink(waiter)
-    for (const partition of partitions) partition.pool.leave(partition)
-    place?.places.leave(place)
-    this.#totals.refused[answer.reason] += 1
-    waiter.answer(answer)
-    this.#onLeft(route.program)
-  }
-
-  /** Takes a waiter out, whichever way it leaves, and returns its reservation. */
-  #unlink(waiter: Waiter): void {
-    const { lane, next } = waiter
-    const wasFirst = lane.waiters.first === waiter
-    const wasWaiting = lane.waiters.remove(waiter)
-    assert(wasWaiting, 'a waiter leaves the queue twice')
-    this.#ledger.unreserve(waiter.bytes)
-    lane.route.program.queued -= 1
-    for (const { line } of lane.places) line.resource.waiting -= 1
-    this.#passes.left(waiter)
-    if (lane.passable === waiter) lane.setPassable(next)
-    if (wasFirst) this.#lines.advance(lane)
-  }
-
-  /** Room of these lines went to the call of arrival `key`: who was passed, and who has now seen them full? */
-  #handedOut(lines: readonly Line[], key: number, nowMs: number): void {
-    this.#passes.count(lines, key, (line) => this.#backlog && line.dirty)
-    for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#arrivals
-  }
-
   #setAlarm(): void {
     if (this.#ledger.calls === 0) {
       this.#alarm.clear()
@@ -281,13 +281,4 @@ export class Queue {
       this.#backlog = false
     } else if (!this.#ownTimers) this.#alarm.setBy(this.#lines.nextMs)
   }
-}
-
-function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
-  let settle: ((value: T) => void) | undefined
-  const promise = new Promise<T>((resolve) => {
-    settle = resolve
-  })
-  assert(settle !== undefined, 'a promise runs its executor at once')
-  return { promise, resolve: settle }
 }

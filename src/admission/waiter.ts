@@ -1,3 +1,4 @@
+import { assert } from '../assert.ts'
 import type { HeapItem } from '../heap.ts'
 import { ListItem } from '../list.ts'
 import type { Refusal } from '../refusal.ts'
@@ -20,18 +21,18 @@ export class Waiter extends ListItem<Waiter> implements HeapItem {
   /** Arrival number: older is less. */
   key: number
   heapIndex: number // in the queue's heap of waiters that were passed too often
+  /** What its caller holds. */
+  readonly answered: Promise<Lease | Refusal>
   readonly #settle: (answer: Lease | Refusal) => void
   #stopListening: (() => void) | null
 
-  constructor(
-    lane: Lane,
-    arrival: number,
-    bytes: number,
-    enqueuedAtMs: number,
-    deadlineAtMs: number,
-    settle: (answer: Lease | Refusal) => void,
-  ) {
+  constructor(lane: Lane, arrival: number, bytes: number, enqueuedAtMs: number, deadlineAtMs: number) {
     super()
+    let settle: ((answer: Lease | Refusal) => void) | undefined
+    this.answered = new Promise((resolve) => {
+      settle = resolve
+    })
+    assert(settle !== undefined, 'a promise runs its executor at once')
     this.lane = lane
     this.bytes = bytes
     this.enqueuedAtMs = enqueuedAtMs

@@ -22,6 +22,6 @@ export class Retirement {
 
   /** A call of the program has ended. Says whether that reclaimed it. */
   reclaim(program: Program): boolean {
-    return program.isIdle && this.#retired.delete(program)
+    return this.#retired.size > 0 && program.isIdle && this.#retired.delete(program)
   }
 }

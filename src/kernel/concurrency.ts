@@ -20,6 +20,7 @@ export class Concurrency implements Resource {
   limit: number // permits, ≥ 0; 0 is closed
   active: number // permits, ≥ 0
   waiting: number // waiters, ≥ 0
+  line: object | null
   /** Does the current program name this scope? If not, it goes once nobody holds or awaits a permit (STA-3). */
   named: boolean
 
@@ -30,6 +31,7 @@ export class Concurrency implements Resource {
     this.limit = limit
     this.active = 0
     this.waiting = 0
+    this.line = null
     this.named = false
   }
 

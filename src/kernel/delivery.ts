@@ -10,6 +10,7 @@ export class DeliveryKey implements Resource {
   readonly reason: 'delivery'
   readonly timed: false
   waiting: number
+  line: object | null
   open: number // streamed bodies, ≥ 0
   users: number // open bodies and waiters, ≥ 0
 
@@ -20,6 +21,7 @@ export class DeliveryKey implements Resource {
     this.reason = 'delivery'
     this.timed = false
     this.waiting = 0
+    this.line = null
     this.open = 0
     this.users = 0
   }

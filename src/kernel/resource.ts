@@ -13,6 +13,8 @@ export interface Resource {
   readonly timed: boolean
   /** Waiters that need this, whether or not it is what they lack. The queue counts them. */
   waiting: number
+  /** The queue's own record of who waits for this, kept here so that finding it is one load (`queue.release`). */
+  line: object | null
   /** Milliseconds until there is one for us after `ahead` others; 0 is now, Infinity is "an event will tell". */
   msUntilRoom(nowMs: number, ahead: number): number
   /** Takes one. The caller has seen `msUntilRoom(nowMs, 0) === 0` in this same turn. */

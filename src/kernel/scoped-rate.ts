@@ -12,6 +12,7 @@ export class ScopedRate implements Resource {
   readonly timed: true
   readonly rate: Rate
   waiting: number // waiters, ≥ 0
+  line: object | null
   /** Does the current program name this rate? If not, it is kept until a new one would behave the same (RAT-4). */
   named: boolean
 
@@ -21,6 +22,7 @@ export class ScopedRate implements Resource {
     this.timed = true
     this.rate = createRate(config, nowMs)
     this.waiting = 0
+    this.line = null
     this.named = false
   }
 

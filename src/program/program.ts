@@ -59,6 +59,8 @@ export class Route {
   readonly scopes: readonly string[]
   readonly holdUntil: HoldUntil
   readonly delivery: DeliveryConfig | undefined
+  /** The queue's own record of the waiters of this route, as in {@link Resource.line}. */
+  lane: object | null
 
   constructor(
     program: Program,
@@ -81,6 +83,7 @@ export class Route {
     this.scopes = scopes
     this.holdUntil = holdUntil
     this.delivery = delivery?.config
+    this.lane = null
   }
 
   /** Is there room everywhere that needs no key, if nobody waits for it? */

@@ -1,0 +1,90 @@
+import { assert } from '../assert.ts'
+import type { QueueLedger } from '../kernel/queue-ledger.ts'
+import type { Program } from '../program/program.ts'
+import type { Refusal } from '../refusal.ts'
+import type { Totals } from '../totals.ts'
+import type { Lane, Line } from './lane.ts'
+import { PermitLease } from './lease.ts'
+import type { Lines } from './lines.ts'
+import type { Passes } from './passes.ts'
+import type { Waiter } from './waiter.ts'
+
+/** What those who leave leave their traces in. */
+export interface DepartureParts {
+  readonly ledger: QueueLedger
+  readonly totals: Totals
+  readonly lines: Lines
+  readonly passes: Passes
+  readonly onLeft: (program: Program) => void
+  /** Is nobody in this line passed, because its turn has only not come yet (QUE-11)? */
+  readonly isPending: (line: Line) => boolean
+}
+
+/** How a waiter leaves the queue, whoever decided that it does: with its permits, or with a refusal. Once (QUE-10). */
+export class Departures {
+  readonly #ledger: QueueLedger
+  readonly #totals: Totals
+  readonly #lines: Lines
+  readonly #passes: Passes
+  readonly #onLeft: (program: Program) => void
+  readonly #isPending: (line: Line) => boolean
+
+  constructor({ ledger, totals, lines, passes, onLeft, isPending }: DepartureParts) {
+    this.#ledger = ledger
+    this.#totals = totals
+    this.#lines = lines
+    this.#passes = passes
+    this.#onLeft = onLeft
+    this.#isPending = isPending
+  }
+
+  /** The first waiter of a lane starts: it has room for all it needs. */
+  grant(lane: Lane, nowMs: number): void {
+    const waiter = lane.first
+    const { route, partitions, place, lines } = lane
+    route.take(nowMs)
+    for (const partition of partitions) {
+      partition.concurrency?.take()
+      partition.rate?.take(nowMs)
+      partition.pool.stamp(partition, nowMs)
+    }
+    place?.take()
+    this.handedOut(lines, waiter.key, nowMs)
+    route.program.active += 1
+    this.#totals.admitted += 1
+    this.#unlink(waiter)
+    const waitedMs = nowMs - waiter.enqueuedAtMs
+    waiter.answer(new PermitLease(route, { partitions, waitedMs, place, permits: true }))
+  }
+
+  /** A waiter leaves without having started. */
+  refuse(waiter: Waiter, answer: Refusal): void {
+    const { route, partitions, place } = waiter.lane
+    this.#unlink(waiter)
+    for (const partition of partitions) partition.pool.leave(partition)
+    place?.places.leave(place)
+    this.#totals.refused[answer.reason] += 1
+    waiter.answer(answer)
+    this.#onLeft(route.program)
+  }
+
+  /** Takes a waiter out, whichever way it leaves, and returns its reservation. */
+  #unlink(waiter: Waiter): void {
+    const { lane, next } = waiter
+    const wasFirst = lane.waiters.first === waiter
+    const wasWaiting = lane.waiters.remove(waiter)
+    assert(wasWaiting, 'a waiter leaves the queue twice')
+    this.#ledger.unreserve(waiter.bytes)
+    lane.route.program.queued -= 1
+    for (const { resource } of lane.lines) resource.waiting -= 1
+    this.#passes.left(waiter)
+    if (lane.passable === waiter) lane.setPassable(next)
+    if (wasFirst) this.#lines.advance(lane)
+  }
+
+  /** Room of these lines went to the call of arrival `key`: who was passed, and who has now seen them full? */
+  handedOut(lines: readonly Line[], key: number, nowMs: number): void {
+    this.#passes.count(lines, key, this.#isPending)
+    for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#lines.arrivals
+  }
+}

@@ -49,7 +49,10 @@ export interface GatewayReport {
 export interface Announcer {
   /** Registers and keeps sending heartbeats; a gateway that is down, or comes later, is registered with then. After `draining` it is the way back. */
   start(): Promise<readonly GatewayReport[]>
-  /** Asks for nothing new. Call it before the instance begins to refuse. Heartbeats go on. */
+  /**
+   * Asks for nothing new. Heartbeats go on. The instance may begin to refuse when this resolves: every gateway has heard,
+   * and has no request under way to it any more (or that took longer than `patienceMs`).
+   */
   draining(reason?: string): Promise<readonly GatewayReport[]>
   /** Takes the instance out, then says no more: no timer of it is left when the promise resolves. */
   offline(): Promise<readonly GatewayReport[]>
@@ -131,11 +134,11 @@ export function announceInstance(options: AnnounceOptions): Announcer {
   const report = (): readonly GatewayReport[] =>
     links.map(({ url, told, isSettled, failures, lastError }) => ({ url, told, isSettled, failures, lastError }))
 
-  /** Resolves when every link is settled, or after `patienceMs`. */
-  const settled = (): Promise<readonly GatewayReport[]> =>
+  /** Resolves when that is so for every link, or after `patienceMs`. */
+  const whenAll = (isSo: (link: GatewayLink) => boolean): Promise<readonly GatewayReport[]> =>
     new Promise((resolve) => {
       const look = (): void => {
-        if (links.every(({ isSettled }) => isSettled)) end()
+        if (links.every(isSo)) end()
       }
       const end = (): void => {
         waiting.delete(look)
@@ -153,17 +156,17 @@ export function announceInstance(options: AnnounceOptions): Announcer {
       starts += 1
       drainingReason = undefined // of a draining that is over
       for (const link of links) link.want('up')
-      return settled()
+      return whenAll(({ isSettled }) => isSettled)
     },
     draining(reason) {
       drainingReason ??= reason?.slice(0, 500)
       for (const link of links) link.want('draining')
-      return settled()
+      return whenAll(({ isQuiet }) => isQuiet)
     },
     async offline() {
       const startsThen = starts
       for (const link of links) link.want('gone')
-      const reports = await settled()
+      const reports = await whenAll(({ isSettled }) => isSettled)
       // Unless it was started again meanwhile, nothing of it may keep the process alive.
       if (startsThen === starts) for (const link of links) link.silence()
       return reports

@@ -21,6 +21,9 @@ export interface AnnouncementFailure {
   readonly retryInMs: number | null
 }
 
+/** While draining, the first time between two questions whether something is under way yet; it doubles. Milliseconds. */
+const FIRST_QUESTION_MS = 50
+
 /** What the instance wants a gateway to know of it; `idle`: it says nothing. */
 export type Wish = 'idle' | 'up' | 'draining' | 'gone'
 
@@ -59,6 +62,8 @@ export class GatewayLink {
   readonly #parts: LinkParts
   #wish: Wish
   #told: Told
+  #underWay: number // requests that the gateway has sent here and whose body has not ended, as it said last
+  #questions: number // whether that is over, since the draining
   #failures: number // in a row
   #lastError: unknown
   #isSending: boolean
@@ -69,6 +74,8 @@ export class GatewayLink {
     this.#parts = parts
     this.#wish = 'idle'
     this.#told = 'nothing'
+    this.#underWay = 0
+    this.#questions = 0
     this.#failures = 0
     this.#lastError = undefined
     this.#isSending = false
@@ -100,11 +107,17 @@ export class GatewayLink {
     return this.#wish === 'idle' || this.#told === 'nothing'
   }
 
+  /** Settled and, of one that drains, nothing is under way to the instance any more. */
+  get isQuiet(): boolean {
+    return this.isSettled && (this.#told !== 'draining' || this.#underWay === 0)
+  }
+
   want(wish: 'up' | 'draining' | 'gone'): void {
     if (this.#wish === wish) return
     // A draining or offline that failed may have been applied: only a fresh register is sure to undo it.
     if (wish === 'up' && this.#told === 'up') this.#told = 'maybe'
     this.#wish = wish
+    this.#questions = 0
     this.#failures = 0
     this.#cancelTimer()
     this.#speak()
@@ -160,6 +173,7 @@ export class GatewayLink {
     if (type === 'draining') this.#told = 'draining'
     if (type === 'heartbeat' && this.#told === 'draining' && answer?.draining === false) this.#told = 'maybe'
     if (type === 'offline') this.#told = 'nothing'
+    this.#underWay = answer?.active ?? 0
     this.#goOn()
   }
 
@@ -189,8 +203,17 @@ export class GatewayLink {
   #goOn(): void {
     this.#parts.onProgress()
     const next = this.#next()
-    if (next === 'heartbeat') this.#speakIn(Math.round(this.#parts.heartbeatMs * (0.9 + 0.1 * this.#parts.random())))
+    if (next === 'heartbeat') this.#speakIn(this.#heartbeatInMs())
     else if (next !== null) this.#speak()
+  }
+
+  #heartbeatInMs(): number {
+    const { heartbeatMs, random } = this.#parts
+    const usualMs = Math.round(heartbeatMs * (0.9 + 0.1 * random()))
+    if (this.#wish !== 'draining' || this.isQuiet) return usualMs
+    const questionMs = FIRST_QUESTION_MS * 2 ** Math.min(30, this.#questions)
+    this.#questions += 1
+    return Math.min(usualMs, questionMs)
   }
 
   #speakIn(delayMs: number): void {

@@ -62,7 +62,7 @@ function scene(options: Partial<AnnounceOptions> = {}): Scene {
     failures,
     announcer,
     boot(origin) {
-      const gateway = createGateway({ clock, heartbeatTimeoutMs: 3000 })
+      const gateway = createGateway({ clock, fetch: network.fetch, heartbeatTimeoutMs: 3000 })
       const app = new Hono()
       app.route('/gateway', gateway.registry(VERIFY))
       network.at(origin, app)
@@ -83,6 +83,51 @@ function markerOf(gateway: Gateway): string | undefined {
 }
 
 describe('the life of an instance', () => {
+  it('GWY-7 its draining is over when nothing is under way to it from any gateway, which it asks for soon and ever less often', async () => {
+    const { boot, network, announcer, advance, said } = scene()
+    const gateway = boot(G1)
+    const answer = barrier()
+    network.at('http://a.test', async () => {
+      await answer.promise
+      return new Response('late')
+    })
+    await announcer.start()
+    const app = new Hono().all('*', gateway.proxy())
+    const asked = app.request('http://g1.test/')
+    await flush()
+    let isOver = false
+    const draining = announcer.draining().then((reports) => {
+      isOver = true
+      return reports
+    })
+    await flush()
+    for (let step = 0; step < 5; step += 1) await advance(50)
+    expect(markerOf(gateway)).toBe('draining')
+    expect(isOver).toBe(false)
+    expect(await said()).toEqual(['register', 'draining', 'heartbeat', 'heartbeat']) // after 50 and 150 ms
+    answer.resolve()
+    expect(await (await asked).text()).toBe('late')
+    await advance(99)
+    expect(isOver).toBe(false)
+    await advance(1)
+    expect(isOver).toBe(true)
+    expect(await draining).toMatchObject([{ told: 'draining', isSettled: true }])
+    await announcer.offline()
+  })
+
+  it('GWY-7 a response that does not end holds its draining up for patienceMs at most', async () => {
+    const { boot, network, announcer, advance } = scene()
+    const gateway = boot(G1)
+    network.at('http://a.test', () => new Response(new ReadableStream()))
+    await announcer.start()
+    const response = await new Hono().all('*', gateway.proxy()).request('http://g1.test/')
+    const draining = announcer.draining()
+    for (let step = 0; step < 30; step += 1) await advance(100)
+    expect(await draining).toMatchObject([{ told: 'draining', isSettled: true, failures: 0 }])
+    await response.body?.cancel()
+    await announcer.offline()
+  })
+
   it('GWY-7 it registers, sends heartbeats, asks for nothing new, and takes itself out', async () => {
     const { boot, announcer, advance, said, clock } = scene({
       weight: 3,

@@ -192,7 +192,8 @@ export class Lines {
   }
 
   #setRefill(line: Line, nowMs: number, ahead: number): void {
-    if (!line.resource.timed || line.parked.size === 0) return
+    // A dirty line is looked at before any refill of it, and has its refill set then.
+    if (!line.resource.timed || line.dirty || line.parked.size === 0) return
     const atMs = nowMs + Math.max(1, line.resource.msUntilRoom(nowMs, ahead))
     if (line.heapIndex !== -1) this.#refills.rekey(line, atMs)
     else {

@@ -106,15 +106,19 @@ export class Queue {
     }
     const waiter = new Waiter(lane, this.#lines.arrivals, bytes, nowMs, nowMs + policy.maxQueueDelayMs)
     lane.waiters.append(waiter)
-    if (lane.waiters.size === 1) {
-      this.#lines.stand(lane, nowMs)
-      this.#setAlarm()
-    } else if (lane.passable === null) lane.setPassable(waiter)
+    const isFirst = lane.waiters.size === 1
+    if (isFirst) this.#lines.stand(lane, nowMs)
+    else if (lane.passable === null) lane.setPassable(waiter)
     if (signal !== undefined) {
       waiter.listen(signal, () => {
         this.#departures.refuse(waiter, ABORTED)
         this.handOut(this.#timeline.nowMs())
       })
+    }
+    if (isFirst) {
+      // It may not need what has blocked all so far; then the lines that were left dirty are to be looked at now.
+      if (!this.#backlog) this.#dispatch(nowMs)
+      this.#setAlarm()
     }
     if (!this.#ownTimers) return waiter.answered
     return this.#wait(waiter, this.#timeline, (lookMs) => this.handOut(lookMs), nowMs)

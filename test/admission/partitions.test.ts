@@ -296,6 +296,7 @@ describe('partitions', () => {
     expect(core.snapshot().partitions).toEqual([
       {
         scope: 'global#tenant',
+        current: true,
         selector: 'tenant',
         partitions: 2,
         maxPartitions: 7,

@@ -18,4 +18,8 @@ describe('the core against a naive model', () => {
       expect(Object.entries(reached).filter(([, times]) => times === 0)).toEqual([])
     }, 600_000)
   }
+
+  it('QUE-9 ADM-5 seed 496: a waiter joins a timed line that has been left dirty while another scope blocked all', async () => {
+    await runSeed(496, STEPS, { protections: 0, batches: 0 })
+  })
 })

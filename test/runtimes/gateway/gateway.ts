@@ -41,6 +41,9 @@ export async function runGateway(listen: Listen): Promise<void> {
     algorithm: 'least-active',
     // A busy machine is no failed instance: only what cannot be reached is to be turned away.
     probes: { path: '/readyz', intervalMs: 500, timeoutMs: 5000, fall: 2 },
+    // A replacement on the port of its predecessor: until a probe has been there and back, there may be connections left
+    // that the predecessor has closed.
+    selectUnknown: false,
     heartbeatTimeoutMs: 30_000,
   })
   const failed: { [failure: string]: number } = {}

@@ -27,9 +27,8 @@ export interface AdmissionCoreOptions {
   /** Default: the host's monotonic clock. */
   readonly clock?: Clock | undefined
   /**
-   * Does every waiter need a timer of its own? True on Cloudflare workerd, where a timer belongs to the request that set
-   * it (RUN-3); elsewhere one timer for all is cheaper. `look` where a request cannot wake another one either, as on
-   * workerd at compatibility dates before 2024-10-14: a waiter then looks every 5 to 50 ms. Default false.
+   * Does every waiter need a timer of its own? True on workerd, where a timer belongs to its request (RUN-3). `look`
+   * where a request cannot wake another either (dates before 2024-10-14): it looks every 5 to 50 ms. Default false.
    */
   readonly ownTimers?: boolean | 'look' | undefined
   /** Told of every change, for an audit log. What it throws changes nothing and fails nobody (ADX-6). */

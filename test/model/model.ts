@@ -202,13 +202,12 @@ export class Model {
   /** Admitted without waiting. */
   #start(call: ModelCall): ModelCall {
     for (const entry of call.entries) entry.pool.enter(entry, this.nowMs)
-    this.#take(call, this.waiters)
+    this.#take(call, this.#passedBy(call, this.waiters))
     this.#scan()
     return call
   }
 
-  #take(call: ModelCall, older: readonly ModelCall[]): void {
-    const passed = older.filter((waiter) => this.#isPassed(waiter, call))
+  #take(call: ModelCall, passed: readonly ModelCall[]): void {
     for (const need of call.needs) need.take(this.nowMs)
     if (call.program !== null) call.program.active += 1
     call.holdsPermits = true
@@ -220,9 +219,11 @@ export class Model {
   }
 
   /** A scope that the waiter lacked had room, which goes to a newer call because the waiter still lacks another. */
-  #isPassed(waiter: ModelCall, newer: ModelCall): boolean {
-    return newer.needs.some(
-      (need) => waiter.lacked.has(need) && waiter.needs.some((other) => other !== need && this.#lacks(waiter, other)),
+  #passedBy({ needs }: ModelCall, older: readonly ModelCall[]): ModelCall[] {
+    return older.filter((waiter) =>
+      needs.some(
+        (need) => waiter.lacked.has(need) && waiter.needs.some((other) => other !== need && this.#lacks(waiter, other)),
+      ),
     )
   }
 
@@ -265,9 +266,10 @@ export class Model {
         return
       }
       for (const entry of next.entries) entry.usedAtMs = this.nowMs
-      const older = this.waiters.slice(0, this.waiters.indexOf(next))
+      // What is kept for it still is, when the others are looked at.
+      const passed = this.#passedBy(next, this.waiters.slice(0, this.waiters.indexOf(next)))
       this.#leave(next)
-      this.#take(next, older)
+      this.#take(next, passed)
     }
   }
 

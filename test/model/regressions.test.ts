@@ -99,4 +99,30 @@ describe('what the random programs have found', () => {
     heldUp.release()
     expectQuiet({ core, clock })
   })
+
+  it('ADM-5 RAT-3 a call that lacks a rate behind a waiter that another scope blocks starts when the rate has room', async () => {
+    const config = (perMethod: number): ConfigInput => ({
+      queue,
+      global: { concurrency: 5 },
+      contracts: {
+        '/a': {
+          rate: { algorithm: 'fixed-window', permitLimit: 1, windowMs: 10 },
+          methods: { m: { concurrency: perMethod } },
+        },
+      },
+    })
+    const { core, clock, hold, flush } = setup(config(1))
+    const running = hold({ contract: '/a' })
+    const blocked = hold({ contract: '/a', method: 'm' }) // lacks the rate
+    await core.update(config(0)) // and now its method, too
+    const elsewhere = hold()
+    const waiting = hold({ contract: '/a' })
+    expect([elsewhere.started, waiting.waiting]).toEqual([true, true])
+    clock.advance(10)
+    await flush()
+    expect([blocked.waiting, waiting.started]).toEqual([true, true])
+    blocked.abort()
+    for (const call of [running, elsewhere, waiting]) call.release()
+    expectQuiet({ core, clock })
+  })
 })

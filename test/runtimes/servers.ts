@@ -131,7 +131,11 @@ export async function launch(
 }
 
 /** Starts the server of the suite on free loopback ports. */
-export function startServer(runtime: Runtime): Promise<ServerProcess> {
+export async function startServer(runtime: Runtime): Promise<ServerProcess> {
+  // A build of the package meanwhile has cleaned the bundles away.
+  if ((runtime === 'node' || runtime === 'workerd') && !existsSync(root(`build/runtimes/${runtime}.js`))) {
+    await bundle(runtime, `test/runtimes/servers/${runtime}.ts`)
+  }
   return launch(COMMANDS[runtime], runtime === 'workerd' ? 3 : 1)
 }
 

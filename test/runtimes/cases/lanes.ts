@@ -75,7 +75,7 @@ export const lanes: readonly Case[] = [
       run: (lab) => noRefusals(lab, { ...atTheLimit, contracts: { '/held': { holdUntil: 'body' } } }, '/held', kind),
     }),
   ),
-  ...BODY_KINDS.map(
+  ...BODY_KINDS.map((kind) => ({ ...kind, share: (kind.share ?? 1) * (IS_FULL ? 1 : 0.5) })).map(
     (kind): Case => ({
       name: `REL-3 sequential lanes of a key at its bound are never refused: ${kind.label}`,
       label: `refused, delivery: ${kind.label}`,

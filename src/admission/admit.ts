@@ -11,6 +11,7 @@ import { type Lease, PermitLease } from './lease.ts'
 import { type Keyed, NONE, resourcesOf } from './needs.ts'
 import type { Queue } from './queue.ts'
 
+const NO_KEYS: readonly (string | undefined)[] = []
 const ABORTED: Refusal = Object.freeze(refusal('aborted'))
 
 export type Answer = Lease | Refusal | Promise<Lease | Refusal>
@@ -109,7 +110,7 @@ export class Admission implements CallKeeper {
     if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
     // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
-    if (this.#ledger.calls === 0 && route.hasRoom(nowMs)) return this.#take(route, NONE, nowMs)
+    if (this.#ledger.calls === 0 && route.hasRoom(nowMs)) return this.#take(route, NONE.partitions, null, nowMs)
     let lacking: Resource | undefined
     for (const resource of route.resources) {
       if (this.#hasRoom(resource, nowMs)) continue
@@ -120,17 +121,22 @@ export class Admission implements CallKeeper {
   }
 
   #judgeKeyed(route: Route, call: Call): Answer {
+    const { gates, keyed } = route
     // Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged.
-    const keys = route.keyed.map((gate) => this.#keyAt(gate, call))
+    // The first key apart, for mostly it is the only one and needs no list (`core.partition`).
+    const firstKey = this.#keyAt(keyed[0], call)
+    const moreKeys = keyed.length === 1 ? NO_KEYS : keyed.slice(1).map((gate) => this.#keyAt(gate, call))
     const nowMs = this.#settledNowMs()
     let lacking: Resource | undefined
     let { partitions, place } = NONE
     let nextKey = 0
-    for (const gate of route.gates) {
+    for (let index = 0; index < gates.length; index += 1) {
+      const gate = gates[index]
+      if (gate === undefined) continue
       if (gate.kind === 'resource') {
         if (lacking === undefined && !this.#hasRoom(gate.resource, nowMs)) lacking = gate.resource
       } else {
-        const id = keys[nextKey]
+        const id = nextKey === 0 ? firstKey : moreKeys[nextKey - 1]
         nextKey += 1
         if (id === undefined) continue
         if (gate.kind === 'delivery') {
@@ -148,6 +154,7 @@ export class Admission implements CallKeeper {
       }
       if (lacking !== undefined && route.program.queue === null) break
     }
+    if (lacking === undefined && this.#ledger.calls === 0) return this.#take(route, partitions, place, nowMs)
     return this.#decide(route, call, { partitions, place }, lacking, nowMs)
   }
 
@@ -171,7 +178,6 @@ export class Admission implements CallKeeper {
   #decide(route: Route, call: Call, keyed: Keyed, lacking: Resource | undefined, nowMs: number): Answer {
     const { queue } = route.program
     if (lacking === undefined) {
-      if (this.#ledger.calls === 0) return this.#take(route, keyed, nowMs)
       const resources = resourcesOf(route, keyed)
       const behind = queue === null ? undefined : this.#queue.inBacklog(resources)
       if (queue === null || behind === undefined) return this.#takeAmongWaiters(route, keyed, resources, nowMs)
@@ -182,14 +188,14 @@ export class Admission implements CallKeeper {
   }
 
   #takeAmongWaiters(route: Route, keyed: Keyed, resources: readonly Resource[], nowMs: number): Lease {
-    this.#queue.beforePass(resources, nowMs)
-    const lease = this.#take(route, keyed, nowMs)
+    if (this.#ledger.calls > 0) this.#queue.beforePass(resources, nowMs)
+    const lease = this.#take(route, keyed.partitions, keyed.place, nowMs)
     if (this.#ledger.calls > 0) this.#queue.passedBy(resources, nowMs)
     return lease
   }
 
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
-  #take(route: Route, { partitions, place }: Keyed, nowMs: number): Lease {
+  #take(route: Route, partitions: readonly Partition[], place: DeliveryKey | null, nowMs: number): Lease {
     route.take(nowMs)
     route.program.active += 1
     this.#totals.admitted += 1
@@ -275,7 +281,8 @@ export class Admission implements CallKeeper {
     return refusal(resource.reason, resource.scope.name, resource.msUntilRoom(nowMs, resource.waiting))
   }
 
-  #keyAt(gate: KeyedGate, call: Call): string | undefined {
+  #keyAt(gate: KeyedGate | undefined, call: Call): string | undefined {
+    if (gate === undefined) return undefined
     if (gate.kind === 'delivery' && call.bodiless === true) return undefined
     const { keys } = call
     const { selector } = gate.kind === 'pool' ? gate.pool : gate.places

@@ -8,7 +8,7 @@ import { type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import type { Call, Selector } from './call.ts'
 import { type Lease, PermitLease } from './lease.ts'
-import { type Keyed, NONE, resourcesOf } from './needs.ts'
+import { type Keyed, keyAt, NONE, resourcesOf, roomyPartition } from './needs.ts'
 import type { Queue } from './queue.ts'
 
 const NO_KEYS: readonly (string | undefined)[] = []
@@ -75,13 +75,13 @@ export class Admission implements CallKeeper {
   }
 
   /** All at once, then the waiters that now fit start, in the same turn (ADM-5). By the lease, exactly once. */
-  release(route: Route, partitions: readonly Partition[]): void {
+  release(route: Route, partitions: readonly Partition[] | null): void {
     const { global, contract, method, program } = route
     global.release()
     contract.release()
     method.release()
     program.active -= 1
-    if (partitions.length > 0) {
+    if (partitions !== null) {
       for (const partition of partitions) {
         partition.concurrency?.release()
         partition.pool.leave(partition)
@@ -98,11 +98,11 @@ export class Admission implements CallKeeper {
     this.#queue.handOut(this.#timeline.nowMs())
   }
 
-  #offer({ global, contract, method }: Route, partitions: readonly Partition[]): void {
+  #offer({ global, contract, method }: Route, partitions: readonly Partition[] | null): void {
     this.#queue.offer(global)
     this.#queue.offer(contract)
     this.#queue.offer(method)
-    for (const { concurrency } of partitions) if (concurrency !== null) this.#queue.offer(concurrency)
+    for (const { concurrency } of partitions ?? []) if (concurrency !== null) this.#queue.offer(concurrency)
     this.#queue.handOut(this.#timeline.nowMs())
   }
 
@@ -110,7 +110,7 @@ export class Admission implements CallKeeper {
     if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
     // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
-    if (this.#ledger.calls === 0 && route.hasRoom(nowMs)) return this.#take(route, NONE.partitions, null, nowMs)
+    if (this.#ledger.calls === 0 && route.hasRoom(nowMs)) return this.#take(route, null, null, nowMs)
     let lacking: Resource | undefined
     for (const resource of route.resources) {
       if (this.#hasRoom(resource, nowMs)) continue
@@ -121,18 +121,31 @@ export class Admission implements CallKeeper {
   }
 
   #judgeKeyed(route: Route, call: Call): Answer {
-    const { gates, keyed } = route
+    const { keyed } = route
     // Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged.
     // The first key apart, for mostly it is the only one and needs no list (`core.partition`).
-    const firstKey = this.#keyAt(keyed[0], call)
-    const moreKeys = keyed.length === 1 ? NO_KEYS : keyed.slice(1).map((gate) => this.#keyAt(gate, call))
+    const firstKey = keyAt(keyed[0], call, this.#selectors)
+    const moreKeys = keyed.length === 1 ? NO_KEYS : keyed.slice(1).map((gate) => keyAt(gate, call, this.#selectors))
     const nowMs = this.#settledNowMs()
+    // As in `judge`: nobody waits, so there is no order.
+    if (keyed.length === 1 && this.#ledger.calls === 0 && route.hasRoom(nowMs)) {
+      const partition = roomyPartition(keyed[0], firstKey, nowMs)
+      if (partition !== undefined) return this.#take(route, [partition], null, nowMs)
+    }
+    return this.#judgeGates(route, call, firstKey, moreKeys, nowMs)
+  }
+
+  #judgeGates(
+    route: Route,
+    call: Call,
+    firstKey: string | undefined,
+    moreKeys: readonly (string | undefined)[],
+    nowMs: number,
+  ): Answer {
     let lacking: Resource | undefined
     let { partitions, place } = NONE
     let nextKey = 0
-    for (let index = 0; index < gates.length; index += 1) {
-      const gate = gates[index]
-      if (gate === undefined) continue
+    for (const gate of route.gates) {
       if (gate.kind === 'resource') {
         if (lacking === undefined && !this.#hasRoom(gate.resource, nowMs)) lacking = gate.resource
       } else {
@@ -148,7 +161,7 @@ export class Admission implements CallKeeper {
           const partition = pool.find(id, nowMs)
           // Room for an entry cannot be waited for: what would be waited in is the entry itself.
           if (!pool.canHold(partition, nowMs)) return this.#refuse(pool.scope.refuse('partition_limit'))
-          partitions = partitions.length === 0 ? [partition] : [...partitions, partition]
+          partitions = partitions === null ? [partition] : [...partitions, partition]
           lacking ??= this.#lackingIn(partition, nowMs)
         }
       }
@@ -195,15 +208,17 @@ export class Admission implements CallKeeper {
   }
 
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
-  #take(route: Route, partitions: readonly Partition[], place: DeliveryKey | null, nowMs: number): Lease {
+  #take(route: Route, partitions: readonly Partition[] | null, place: DeliveryKey | null, nowMs: number): Lease {
     route.take(nowMs)
     route.program.active += 1
     this.#totals.admitted += 1
-    if (partitions.length === 0 && place === null) return new PermitLease(route, null)
-    for (const partition of partitions) {
-      partition.concurrency?.take()
-      partition.rate?.take(nowMs)
-      partition.pool.enter(partition, nowMs)
+    if (partitions === null && place === null) return new PermitLease(route, null)
+    if (partitions !== null) {
+      for (const partition of partitions) {
+        partition.concurrency?.take()
+        partition.rate?.take(nowMs)
+        partition.pool.enter(partition, nowMs)
+      }
     }
     if (place !== null) {
       place.take()
@@ -258,7 +273,7 @@ export class Admission implements CallKeeper {
       return this.#judge(route, { keys: call.keys, bodiless: call.bodiless, oneWay, bytes, signal })
     }
     const { partitions, place } = keyed
-    for (const partition of partitions) partition.pool.enter(partition, nowMs)
+    for (const partition of partitions ?? []) partition.pool.enter(partition, nowMs)
     place?.places.enter(place)
     const resources = resourcesOf(route, keyed)
     return this.#queue.enqueue({ route, policy, resources, partitions, place, bytes, signal }, nowMs)
@@ -279,16 +294,6 @@ export class Admission implements CallKeeper {
   #lacks(resource: Resource, nowMs: number): Refusal {
     if (!resource.timed) return resource.scope.refuse(resource.reason)
     return refusal(resource.reason, resource.scope.name, resource.msUntilRoom(nowMs, resource.waiting))
-  }
-
-  #keyAt(gate: KeyedGate | undefined, call: Call): string | undefined {
-    if (gate === undefined) return undefined
-    if (gate.kind === 'delivery' && call.bodiless === true) return undefined
-    const { keys } = call
-    const { selector } = gate.kind === 'pool' ? gate.pool : gate.places
-    if (keys === undefined) return this.#selectors.get(selector)?.(call)
-    if (typeof keys === 'function') return keys(selector)
-    return Object.hasOwn(keys, selector) ? keys[selector] : undefined
   }
 
   #refuse(answer: Refusal): Refusal {

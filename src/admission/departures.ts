@@ -43,10 +43,12 @@ export class Departures {
     const waiter = lane.first
     const { route, partitions, place, lines } = lane
     route.take(nowMs)
-    for (const partition of partitions) {
-      partition.concurrency?.take()
-      partition.rate?.take(nowMs)
-      partition.pool.stamp(partition, nowMs)
+    if (partitions !== null) {
+      for (const partition of partitions) {
+        partition.concurrency?.take()
+        partition.rate?.take(nowMs)
+        partition.pool.stamp(partition, nowMs)
+      }
     }
     place?.take()
     this.handedOut(lines, waiter.key, nowMs)
@@ -61,7 +63,7 @@ export class Departures {
   refuse(waiter: Waiter, answer: Refusal): void {
     const { route, partitions, place } = waiter.lane
     this.#unlink(waiter)
-    for (const partition of partitions) partition.pool.leave(partition)
+    for (const partition of partitions ?? []) partition.pool.leave(partition)
     place?.places.leave(place)
     this.#totals.refused[answer.reason] += 1
     waiter.answer(answer)

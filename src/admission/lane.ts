@@ -13,7 +13,7 @@ export interface Arrival {
   readonly policy: QueuePolicy
   readonly resources: readonly Resource[]
   /** Entered already: the waiter is a user of each. */
-  readonly partitions: readonly Partition[]
+  readonly partitions: readonly Partition[] | null
   readonly place: DeliveryKey | null
   readonly bytes: number
   readonly signal: AbortSignal | undefined
@@ -28,7 +28,7 @@ export class Lane implements HeapItem {
   readonly route: Route
   /** Tells lanes of the same route apart: their partition keys. */
   readonly id: string
-  readonly partitions: readonly Partition[]
+  readonly partitions: readonly Partition[] | null
   readonly place: DeliveryKey | null
   readonly waiters: List<Waiter>
   /** One for each resource that its calls need, in judging order. */

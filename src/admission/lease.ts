@@ -24,13 +24,13 @@ export interface Lease {
 
 /** What a lease holds besides the permits of its route's three slots; absent for most, which keeps a lease small. */
 export interface Held {
-  readonly partitions: readonly Partition[]
+  readonly partitions: readonly Partition[] | null
   readonly waitedMs: number
   place: DeliveryKey | null // null: none, or given back
   permits: boolean // still held?
 }
 
-const RELEASED: Held = { partitions: [], waitedMs: 0, place: null, permits: false }
+const RELEASED: Held = { partitions: null, waitedMs: 0, place: null, permits: false }
 
 /**
  * The lease of a call with limits. Fresh for every call, never pooled: a stale handle must not release another's
@@ -61,7 +61,7 @@ export class PermitLease implements Lease {
     const { scopes, gates, hasPools } = this.#route
     if (!hasPools) return scopes
     // A selector without a key has left the call unpartitioned there (PAR-3).
-    const entered = this.#held?.partitions.map((partition) => partition.pool) ?? []
+    const entered = this.#held?.partitions?.map((partition) => partition.pool) ?? []
     const outside = gates.flatMap((gate) => (gate.kind === 'pool' && !entered.includes(gate.pool) ? [gate.pool] : []))
     return scopes.filter((name) => !outside.some((pool) => pool.scope.name === name))
   }
@@ -79,7 +79,7 @@ export class PermitLease implements Lease {
     if (held !== null) releaseHeld(this.#route, held)
     else {
       this.#held = RELEASED
-      this.#route.program.keeper.release(this.#route, RELEASED.partitions)
+      this.#route.program.keeper.release(this.#route, null)
     }
   }
 

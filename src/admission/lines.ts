@@ -102,7 +102,7 @@ export class Lines {
   /** The lane of a call that has come to wait; it may not stand yet ({@link stand}). */
   laneFor(arrival: Arrival): Lane {
     const { route, partitions, place } = arrival
-    if (partitions.length === 0 && place === null) {
+    if (partitions === null && place === null) {
       if (route.lane instanceof Lane) return route.lane
       const lane = this.#laneOf(arrival, '')
       route.lane = lane
@@ -168,7 +168,7 @@ export class Lines {
     const lanes = this.#keyed.get(route)
     lanes?.delete(id)
     if (lanes?.size === 0) this.#keyed.delete(route)
-    for (const { concurrency, rate } of partitions) {
+    for (const { concurrency, rate } of partitions ?? []) {
       if (concurrency?.waiting === 0) concurrency.line = null
       if (rate?.waiting === 0) rate.line = null
     }
@@ -205,7 +205,7 @@ export class Lines {
 
 /** The keys of a lane: names and keys may contain anything, so each comes after its length. */
 function laneId({ partitions, place }: Arrival): string {
-  const keys = partitions.map(({ id, pool }) => lengthAndText(pool.scope.name) + lengthAndText(id))
+  const keys = (partitions ?? []).map(({ id, pool }) => lengthAndText(pool.scope.name) + lengthAndText(id))
   return `${place === null ? '' : lengthAndText(place.id)}|${keys.join('')}`
 }
 

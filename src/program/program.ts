@@ -29,7 +29,8 @@ export interface QueuePolicy {
 
 /** Who takes a call's permits back when its lease is released. */
 export interface CallKeeper {
-  release(route: Route, partitions: readonly Partition[]): void
+  /** `partitions` is null for most calls, which have none. */
+  release(route: Route, partitions: readonly Partition[] | null): void
   /** A place among the open bodies is given back, apart from permits (REL-3). */
   closeBody(place: DeliveryKey): void
 }

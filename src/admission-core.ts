@@ -1,6 +1,7 @@
 import { Admission, type Answer } from './admission/admit.ts'
 import type { Call, Selector } from './admission/call.ts'
-import { type Lease, OpenLease, PermitLease } from './admission/lease.ts'
+import { type BoundRoute, Front } from './admission/front.ts'
+import { type Lease, PermitLease } from './admission/lease.ts'
 import { Queue } from './admission/queue.ts'
 import { type Clock, SystemClock, Timeline } from './clock.ts'
 import type { Config, ConfigInput } from './config/types.ts'
@@ -38,18 +39,12 @@ export interface AdmissionCoreOptions {
 /** A complete candidate, or a function that makes one from the current configuration. */
 export type Candidate = ConfigInput | ((current: Config) => ConfigInput | Promise<ConfigInput>)
 
+export type { BoundRoute }
+
 export interface Published {
   readonly generation: number
   readonly plan: Plan
 }
-
-/** The way of one (contract, method), bound once; follows publications by itself. */
-export interface BoundRoute {
-  /** As {@link AdmissionCore.admit}; `contract` and `method` of the call are not looked at. */
-  admit(call?: Call): Answer
-}
-
-const NO_CALL: Call = {}
 
 /**
  * Admission control without a framework: decides for each call whether it starts now, waits in the bounded queue, or is
@@ -75,14 +70,12 @@ export class AdmissionCore {
   readonly #publication: Publication
   readonly #queue: Queue
   readonly #admission: Admission
+  readonly #front: Front
   readonly #draining: Draining
   readonly #reporter: Reporter
   readonly #workshop: Workshop
   /** Where calls are counted that no limit applies to (ADM-11). */
   readonly #unmetered: Program
-  #program: Program | null // the current one, one load away from a call
-  #open: OpenLease
-  #slots: number // bindings made by route()
 
   /** @throws {AdmissionConfigError} when `config` is invalid. */
   constructor(options: AdmissionCoreOptions = {}) {
@@ -104,11 +97,9 @@ export class AdmissionCore {
       generation: this.generation,
     }))
     this.#draining = new Draining(this.#timeline, this.#lifecycle, this.#reporter, () => this.#counts())
+    this.#front = new Front(this.#lifecycle, this.#admission, this.#totals, () => this.#draining.look())
     this.#workshop = { kernel: this.#kernel, keeper: this.#admission, selectors }
     this.#unmetered = unmeteredProgram(this.#kernel, this.#admission)
-    this.#program = null
-    this.#open = new OpenLease(0)
-    this.#slots = 0
     if (config !== undefined) this.#enable(config)
   }
 
@@ -150,10 +141,8 @@ export class AdmissionCore {
    *
    * @throws what a key selector throws; nothing is held then (PAR-3).
    */
-  admit(call: Call = NO_CALL): Answer {
-    const program = this.#program
-    if (program === null || this.#lifecycle.isGuarded) return this.#admitGuarded(call, call.contract, call.method)
-    return this.#admission.admit(program.route(call.contract, call.method), call)
+  admit(call?: Call): Answer {
+    return this.#front.admit(call)
   }
 
   /**
@@ -161,14 +150,7 @@ export class AdmissionCore {
    * known when a program starts, not for each call: every binding takes a slot for good.
    */
   route(contract?: string, method?: string): BoundRoute {
-    const slot = this.#slots++
-    return {
-      admit: (call: Call = NO_CALL): Answer => {
-        const program = this.#program
-        if (program === null || this.#lifecycle.isGuarded) return this.#admitGuarded(call, contract, method)
-        return this.#admission.admit(program.boundRoute(slot, contract, method), call)
-      },
-    }
+    return this.#front.bind(contract, method)
   }
 
   /** Counts a call in `active` that no limit applies to, so that drain and stop wait for it too (ADM-11, DRN-2). */
@@ -223,8 +205,7 @@ export class AdmissionCore {
     this.#lifecycle.mustBe('enabled', 'disable')
     this.#reporter.during(options, () => {
       this.#publication.disable()
-      this.#program = null
-      this.#open = new OpenLease(this.generation)
+      this.#front.disable(this.generation)
       this.#purge()
       return { plan: null }
     })
@@ -278,7 +259,7 @@ export class AdmissionCore {
 
   /** The most restrictive rate of a route's scopes, for `RateLimit` fields; undefined without a rate (WEB-4). */
   rateStatus(contract?: string, method?: string): RateStatus | undefined {
-    const program = this.#program
+    const { program } = this.#front
     return program === null ? undefined : rateStatusOf(program.route(contract, method), this.#timeline.nowMs())
   }
 
@@ -301,19 +282,6 @@ export class AdmissionCore {
     )
   }
 
-  /** A call while there is more to it than being judged: disabled, announcing, draining or stopped. */
-  #admitGuarded(call: Call, contract: string | undefined, method: string | undefined): Answer {
-    this.#draining.look()
-    const { closed } = this.#lifecycle
-    if (closed !== null) {
-      this.#totals.refused[closed.reason] += 1
-      return closed
-    }
-    const program = this.#program
-    if (program === null) return this.#admission.admitOpen(call, this.#open)
-    return this.#admission.admit(program.route(contract, method), call)
-  }
-
   #enable(config: ConfigInput): Published {
     const prepared = prepareFirst(config, this.generation + 1, this.#workshop)
     this.#publication.enable(prepared)
@@ -322,7 +290,7 @@ export class AdmissionCore {
 
   /** The rest of a commit: calls see the program, and whoever a larger limit made room for starts. */
   #published({ program, staging, difference }: Prepared): Published {
-    this.#program = program
+    this.#front.program = program
     for (const { state } of staging.limits) this.#queue.resized(state)
     for (const { state } of staging.openBodies) {
       for (const key of state.keys()) this.#queue.resized(key)

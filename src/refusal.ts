@@ -36,3 +36,6 @@ export function refusal(reason: RefusalReason, scope?: string, retryAfterMs?: nu
   if (retryAfterMs !== undefined) refused.retryAfterMs = retryAfterMs
   return refused
 }
+
+/** Whose signal is aborted is refused by the same word wherever that is noticed. */
+export const ABORTED: Refusal = Object.freeze(refusal('aborted'))

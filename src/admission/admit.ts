@@ -3,8 +3,8 @@ import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { CallKeeper, KeyedGate, Program, QueuePolicy, Route } from '../program/program.ts'
-import { type Refusal, type RefusalReason, refusal } from '../refusal.ts'
+import type { CallKeeper, Program, QueuePolicy, Route } from '../program/program.ts'
+import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import type { Call, Selector } from './call.ts'
 import { type Lease, PermitLease } from './lease.ts'
@@ -12,7 +12,6 @@ import { type Keyed, keyAt, NONE, resourcesOf, roomyPartition } from './needs.ts
 import type { Queue } from './queue.ts'
 
 const NO_KEYS: readonly (string | undefined)[] = []
-const ABORTED: Refusal = Object.freeze(refusal('aborted'))
 
 export type Answer = Lease | Refusal | Promise<Lease | Refusal>
 
@@ -65,13 +64,6 @@ export class Admission implements CallKeeper {
       }
     }
     return this.#judge(route, call)
-  }
-
-  /** While disabled: nothing is asked and nothing is held (ADM-11). */
-  admitOpen({ signal }: Call, open: Lease): Answer {
-    if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
-    this.#totals.admitted += 1
-    return open
   }
 
   /** All at once, then the waiters that now fit start, in the same turn (ADM-5). By the lease, exactly once. */

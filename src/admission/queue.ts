@@ -3,7 +3,7 @@ import type { Timeline } from '../clock.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
 import type { Program } from '../program/program.ts'
-import { type Refusal, refusal } from '../refusal.ts'
+import { ABORTED, type Refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import { Departures } from './departures.ts'
 import type { Arrival, Lane, Line, Place } from './lane.ts'
@@ -15,8 +15,6 @@ import { Waiter } from './waiter.ts'
 
 /** Starts in one dispatch before the rest waits for a later turn of the event loop (QUE-11). */
 export const MAX_STARTS = 256
-
-const ABORTED: Refusal = Object.freeze(refusal('aborted'))
 
 /**
  * The only place where a call waits: one way in (enqueue), four ways out (dispatch, cancel, expire, stop).

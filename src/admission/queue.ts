@@ -216,7 +216,9 @@ export class Queue {
         // If everybody needs what is lacking, nobody can start; the lines stay dirty until that has room.
         const blocksAll = resource.waiting === this.#ledger.calls && resource.msUntilRoom(nowMs, 0) > 0
         if (blocksAll && !resource.timed && !movesAll) return
-        this.#lines.park(lane, lacking, nowMs, this.#aheadAt(lacking.line))
+        // What is kept is room for whom it is kept: its refill must not come later than that.
+        const ahead = lane.first === this.#passes.protected ? 0 : this.#aheadAt(lacking.line)
+        this.#lines.park(lane, lacking, nowMs, ahead)
         continue
       }
       if (started === MAX_STARTS) {

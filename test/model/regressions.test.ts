@@ -125,4 +125,42 @@ describe('what the random programs have found', () => {
     for (const call of [running, elsewhere, waiting]) call.release()
     expectQuiet({ core, clock })
   })
+
+  it('ADM-5 ADM-6 a waiter for whom a rate permit is kept starts with the next permit, not with the one after it', async () => {
+    const tenant = { keys: { tenant: 't' } }
+    const [slow, fast] = [
+      { contract: '/a', method: 'slow' },
+      { contract: '/a', method: 'fast' },
+    ]
+    const { core, clock, hold, flush } = setup(
+      {
+        queue: { maxQueuedCalls: 10, maxQueueDelayMs: 60_000 },
+        global: { partitions: { tenant: { concurrency: 1 } } },
+        contracts: {
+          '/a': {
+            concurrency: 3,
+            methods: { slow: { rate: { algorithm: 'fixed-window', permitLimit: 1, windowMs: 1000 } }, fast: {} },
+          },
+        },
+      },
+      { selectors: { tenant: () => undefined } },
+    )
+    const [blocker, filler] = [hold({ ...tenant, contract: '/a' }), hold(fast)]
+    let running = hold(fast)
+    const [waiting, other] = [hold({ ...slow, ...tenant }), hold({ ...fast, ...tenant })]
+    for (let count = 0; count < 64; count += 1) {
+      running.release()
+      running = hold(count === 10 ? slow : fast) // which takes the only permit of this second
+    }
+    blocker.release()
+    await flush()
+    expect([waiting.waiting, other.waiting]).toEqual([true, true])
+    clock.advance(1000)
+    await flush()
+    expect([waiting.started, other.waiting]).toEqual([true, true])
+    for (const call of [filler, running, waiting]) call.release()
+    await flush()
+    other.release()
+    expectQuiet({ core, clock })
+  })
 })

@@ -5,13 +5,20 @@ import { DeliveryPlaces } from './delivery.ts'
 import { PartitionPool } from './partitions.ts'
 import { QueueLedger } from './queue-ledger.ts'
 import { Scope } from './scope.ts'
+import { ScopeMap } from './scope-map.ts'
 import { ScopedRate } from './scoped-rate.ts'
 
 type State = Concurrency | ScopedRate | PartitionPool | DeliveryPlaces
 
-/** Ids of states that a candidate no longer names. */
+/** Whose concurrency it is. */
+export interface ScopeLabels {
+  readonly contract: string | undefined
+  readonly method: string | undefined
+}
+
+/** What a candidate no longer names: concurrency by scope, the others by the ids of their states. */
 export interface Removed {
-  readonly concurrencies: readonly string[]
+  readonly concurrencies: readonly ScopeLabels[]
   readonly deliveries: readonly string[]
 }
 
@@ -27,7 +34,7 @@ export class Kernel {
   readonly ledger: QueueLedger
   /** Stands in for every concurrency that a route does not have. */
   readonly unlimited: Concurrency
-  readonly #concurrencies: Map<string, Concurrency>
+  readonly #concurrencies: ScopeMap<Concurrency>
   readonly #rates: Map<string, ScopedRate>
   readonly #pools: Map<string, PartitionPool>
   readonly #deliveries: Map<string, DeliveryPlaces>
@@ -36,7 +43,7 @@ export class Kernel {
   constructor() {
     this.ledger = new QueueLedger()
     this.unlimited = new Concurrency(new Scope(), 'concurrency', UNLIMITED)
-    this.#concurrencies = new Map()
+    this.#concurrencies = new ScopeMap()
     this.#rates = new Map()
     this.#pools = new Map()
     this.#deliveries = new Map()
@@ -64,8 +71,8 @@ export class Kernel {
     return this.#concurrencies.size + this.#rates.size + this.#pools.size + this.#deliveries.size
   }
 
-  concurrency(scopeId: string): Concurrency | undefined {
-    return this.#concurrencies.get(scopeId)
+  concurrency(contract: string | undefined, method: string | undefined): Concurrency | undefined {
+    return this.#concurrencies.get(contract, method)
   }
 
   rate(stateId: string): ScopedRate | undefined {
@@ -82,19 +89,31 @@ export class Kernel {
 
   /** Applies what a candidate staged, and unnames what it removes. Synchronous, cannot fail. */
   commit(staging: Staging, removed?: Removed): void {
-    for (const [id, state] of staging.concurrencies) this.#name(this.#concurrencies, id, state)
-    for (const [id, state] of staging.rates) this.#name(this.#rates, id, state)
-    for (const [id, state] of staging.pools) this.#name(this.#pools, id, state)
-    for (const [id, state] of staging.deliveries) this.#name(this.#deliveries, id, state)
+    for (const state of staging.concurrencies.values()) {
+      this.#concurrencies.set(state.scope.contract, state.scope.method, state)
+      this.#name(state)
+    }
+    for (const [id, state] of staging.rates) {
+      this.#rates.set(id, state)
+      this.#name(state)
+    }
+    for (const [id, state] of staging.pools) {
+      this.#pools.set(id, state)
+      this.#name(state)
+    }
+    for (const [id, state] of staging.deliveries) {
+      this.#deliveries.set(id, state)
+      this.#name(state)
+    }
     for (const { state, limit } of staging.limits) state.limit = limit
     for (const { state, maxOpenBodies } of staging.openBodies) state.maxOpenBodies = maxOpenBodies
-    for (const id of removed?.concurrencies ?? []) this.#unname(this.#concurrencies, id)
+    for (const { contract, method } of removed?.concurrencies ?? []) this.#unnameConcurrency(contract, method)
     for (const id of removed?.deliveries ?? []) this.#unname(this.#deliveries, id)
   }
 
   /** No program is current any more: nothing is named. */
   unnameAll(): void {
-    for (const id of this.#concurrencies.keys()) this.#unname(this.#concurrencies, id)
+    for (const { scope } of this.#concurrencies.values()) this.#unnameConcurrency(scope.contract, scope.method)
     for (const id of this.#rates.keys()) this.#unname(this.#rates, id)
     for (const id of this.#pools.keys()) this.#unname(this.#pools, id)
     for (const id of this.#deliveries.keys()) this.#unname(this.#deliveries, id)
@@ -113,10 +132,16 @@ export class Kernel {
     }
   }
 
-  #name<S extends State>(states: Map<string, S>, id: string, state: S): void {
+  #name(state: State): void {
     state.named = true
-    states.set(id, state)
     this.#unnamed.delete(state)
+  }
+
+  #unnameConcurrency(contract: string | undefined, method: string | undefined): void {
+    const state = this.#concurrencies.get(contract, method)
+    if (state === undefined) return
+    state.named = false
+    this.#unnamed.set(state, () => this.#concurrencies.delete(contract, method))
   }
 
   #unname<S extends State>(states: Map<string, S>, id: string): void {
@@ -141,7 +166,7 @@ function isSpent(state: State, nowMs: number): boolean {
 export class Staging {
   readonly #kernel: Kernel
   /** States that the candidate names and the current program does not: new ones, and ones that come back (STA-3). */
-  readonly concurrencies: Map<string, Concurrency>
+  readonly concurrencies: ScopeMap<Concurrency>
   readonly rates: Map<string, ScopedRate>
   readonly pools: Map<string, PartitionPool>
   readonly deliveries: Map<string, DeliveryPlaces>
@@ -150,7 +175,7 @@ export class Staging {
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel
-    this.concurrencies = new Map()
+    this.concurrencies = new ScopeMap()
     this.rates = new Map()
     this.pools = new Map()
     this.deliveries = new Map()
@@ -163,9 +188,9 @@ export class Staging {
   }
 
   concurrency(contract: string | undefined, method: string | undefined, limit: number): Concurrency {
-    const id = scopeId(contract, method)
-    const state = this.#kernel.concurrency(id) ?? new Concurrency(new Scope(contract, method), 'concurrency', limit)
-    if (!state.named) this.concurrencies.set(id, state)
+    const state =
+      this.#kernel.concurrency(contract, method) ?? new Concurrency(new Scope(contract, method), 'concurrency', limit)
+    if (!state.named) this.concurrencies.set(contract, method, state)
     if (state.limit !== limit) this.limits.push({ state, limit })
     return state
   }

@@ -6,22 +6,29 @@ import { type Refusal, type RefusalReason, refusal } from '../refusal.ts'
  * Refusals in which no time is computed are built once and shared, so that refusing allocates nothing.
  */
 export class Scope {
-  /** `global`, `contract:/orders`, `method:/orders POST /orders`; a partition pool adds `#selector` (API-4). */
-  readonly name: string
   readonly contract: string | undefined
   readonly method: string | undefined
   readonly selector: string | undefined
-  readonly #refusals: { [reason in RefusalReason]?: Refusal }
+  // Made when they are first asked for: most of ten thousand scopes never refuse anybody (`heap.rule`).
+  #name: string | undefined
+  #refusals: { [reason in RefusalReason]?: Refusal } | undefined
 
   constructor(contract?: string, method?: string, selector?: string) {
-    this.name = scopeName(contract, method) + (selector === undefined ? '' : `#${selector}`)
+    this.#name = undefined
     this.contract = contract
     this.method = method
     this.selector = selector
-    this.#refusals = {}
+    this.#refusals = undefined
+  }
+
+  /** `global`, `contract:/orders`, `method:/orders POST /orders`; a partition pool adds `#selector` (API-4). */
+  get name(): string {
+    this.#name ??= scopeName(this.contract, this.method) + (this.selector === undefined ? '' : `#${this.selector}`)
+    return this.#name
   }
 
   refuse(reason: RefusalReason): Refusal {
+    this.#refusals ??= {}
     const prebuilt = this.#refusals[reason]
     if (prebuilt !== undefined) return prebuilt
     const built = Object.freeze(refusal(reason, this.name))

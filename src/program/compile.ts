@@ -1,12 +1,13 @@
-import type { Config, HoldUntil, MethodConfig, QueueConfig } from '../config/types.ts'
+import type { Config, MethodConfig, QueueConfig } from '../config/types.ts'
 import type { Concurrency } from '../kernel/concurrency.ts'
 import { type Kernel, Staging } from '../kernel/kernel.ts'
-import { scopeName } from '../kernel/scope.ts'
 import {
-  type BoundDelivery,
+  ASKS_NOTHING,
+  type Asks,
   type CallKeeper,
   type ContractRoutes,
-  type Gate,
+  gateOf,
+  type KeyedGate,
   Program,
   type QueuePolicy,
   Route,
@@ -18,14 +19,9 @@ export interface Compiled {
   readonly staging: Staging
 }
 
-/** One scope bound to its states, with the gates and names of the scopes above it already in front. */
-interface BoundScope {
+/** One scope bound to its states, behind what the scopes above it ask. */
+interface BoundScope extends Asks {
   readonly concurrency: Concurrency
-  readonly gates: readonly Gate[]
-  readonly scopes: readonly string[]
-  /** A method's own setting replaces its contract's. */
-  readonly holdUntil: HoldUntil | undefined
-  readonly delivery: BoundDelivery | undefined
 }
 
 /**
@@ -36,8 +32,13 @@ export function compile(config: Config, generation: number, kernel: Kernel, keep
   const staging = new Staging(kernel)
   const program = new Program(generation, config, queuePolicy(config.queue), keeper)
   const { unlimited } = staging
-  const root: BoundScope = { concurrency: unlimited, gates: [], scopes: [], holdUntil: undefined, delivery: undefined }
-  const global = bindScope(staging, root, config.global ?? {}, undefined, undefined)
+  const global = bindScope(
+    staging,
+    { ...ASKS_NOTHING, concurrency: unlimited },
+    config.global ?? {},
+    undefined,
+    undefined,
+  )
   const contracts = new Map<string, ContractRoutes>()
   for (const [id, contract] of Object.entries(config.contracts ?? {})) {
     const bound = bindScope(staging, global, contract, id, undefined)
@@ -45,13 +46,12 @@ export function compile(config: Config, generation: number, kernel: Kernel, keep
     const methods = new Map<string, Route>()
     for (const [methodId, method] of Object.entries(contract.methods ?? {})) {
       const own = bindScope(staging, bound, method, id, methodId)
-      methods.set(methodId, new Route(program, { ...slots, method: own.concurrency }, own.gates, own.scopes, own))
+      methods.set(methodId, new Route(program, { ...slots, method: own.concurrency }, own))
     }
-    const route = new Route(program, slots, bound.gates, bound.scopes, bound)
-    contracts.set(id, { route, methods })
+    contracts.set(id, { route: new Route(program, slots, bound), methods })
   }
   const slots = { global: global.concurrency, contract: unlimited, method: unlimited }
-  program.bind(new Route(program, slots, global.gates, global.scopes, {}), contracts)
+  program.bind(new Route(program, slots, global), contracts)
   return { program, staging }
 }
 
@@ -72,22 +72,23 @@ function bindScope(
     scope.delivery === undefined
       ? above.delivery
       : { config: scope.delivery, places: staging.delivery(contract, method, scope.delivery) }
-  if (limit === undefined && rate === undefined && partitions === undefined) {
-    return { concurrency: staging.unlimited, gates: above.gates, scopes: above.scopes, holdUntil, delivery }
-  }
-  const gates = [...above.gates]
-  const scopes = [...above.scopes]
-  const name = scopeName(contract, method)
-  if (limit !== undefined || rate !== undefined) scopes.push(name)
+  let { resources, timed, keyed, gates } = above
   let concurrency = staging.unlimited
+  // `concat` makes lists exactly as long as they are; pushing and spreading leave room to grow (`heap.rule`).
   if (limit !== undefined) {
     concurrency = staging.concurrency(contract, method, limit)
-    gates.push({ kind: 'resource', resource: concurrency })
+    resources = resources.concat(concurrency)
   }
-  if (rate !== undefined) gates.push({ kind: 'resource', resource: staging.rate(contract, method, rate) })
+  if (rate !== undefined) {
+    const state = staging.rate(contract, method, rate)
+    resources = resources.concat(state)
+    timed = timed.concat(state)
+  }
+  if (gates !== null) gates = gates.concat(resources.slice(above.resources.length).map(gateOf))
   for (const [selector, partition] of Object.entries(partitions ?? {})) {
-    gates.push({ kind: 'pool', pool: staging.pool(contract, method, selector, partition) })
-    scopes.push(`${name}#${selector}`)
+    const gate: KeyedGate = { kind: 'pool', pool: staging.pool(contract, method, selector, partition) }
+    keyed = keyed.concat(gate)
+    gates = (gates ?? resources.map(gateOf)).concat(gate)
   }
-  return { concurrency, gates, scopes, holdUntil, delivery }
+  return { concurrency, resources, timed, keyed, gates, holdUntil, delivery }
 }

@@ -1,6 +1,6 @@
 import { partitionKey, rateKey } from '../config/definition-key.ts'
-import type { Config, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
-import { deliveryId, type Removed, scopeId } from '../kernel/kernel.ts'
+import type { Config, ContractConfig, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
+import { deliveryId, type Removed, type ScopeLabels } from '../kernel/kernel.ts'
 import { scopeName } from '../kernel/scope.ts'
 
 /** A change of one scope's concurrency; null is absent, that is unlimited. */
@@ -59,25 +59,18 @@ const QUEUE_SETTINGS = [
  */
 export function difference(from: Config, to: Config): Difference {
   const changes = new Changes()
-  changes.scope('/global', undefined, undefined, from.global, to.global)
+  changes.scope(undefined, undefined, from.global, to.global)
   changes.queue(from.queue, to.queue)
-  for (const id of idsOf(from.contracts, to.contracts)) {
-    const pointer = `/contracts/${escapePointer(id)}`
-    const [before, after] = [from.contracts?.[id], to.contracts?.[id]]
-    changes.scope(pointer, id, undefined, before, after)
-    changes.settings(pointer, id, undefined, before, after)
-    for (const method of idsOf(before?.methods, after?.methods)) {
-      const methodPointer = `${pointer}/methods/${escapePointer(method)}`
-      const [methodBefore, methodAfter] = [before?.methods?.[method], after?.methods?.[method]]
-      changes.scope(methodPointer, id, method, methodBefore, methodAfter)
-      changes.settings(methodPointer, id, method, methodBefore, methodAfter)
-    }
-  }
+  const [before, after] = [from.contracts ?? NONE, to.contracts ?? NONE]
+  for (const id in after) changes.contract(id, before[id], after[id])
+  for (const id in before) if (!(id in after)) changes.contract(id, before[id], undefined)
   return changes
 }
 
+const NONE: { readonly [id: string]: never } = Object.freeze(Object.create(null))
+
 class Changes implements Difference {
-  readonly removed: { readonly concurrencies: string[]; readonly deliveries: string[] }
+  readonly removed: { readonly concurrencies: ScopeLabels[]; readonly deliveries: string[] }
   readonly plan: {
     readonly added: ScopeChange[]
     readonly removed: ScopeChange[]
@@ -92,8 +85,22 @@ class Changes implements Difference {
     this.plan = { added: [], removed: [], resized: [], queue: [], routes: [], refusals: [] }
   }
 
+  contract(id: string, before: ContractConfig | undefined, after: ContractConfig | undefined): void {
+    this.scope(id, undefined, before, after)
+    this.settings(id, undefined, before, after)
+    const [methodsBefore, methodsAfter] = [before?.methods ?? NONE, after?.methods ?? NONE]
+    for (const method in methodsAfter) this.#method(id, method, methodsBefore[method], methodsAfter[method])
+    for (const method in methodsBefore) {
+      if (!(method in methodsAfter)) this.#method(id, method, methodsBefore[method], undefined)
+    }
+  }
+
+  #method(contract: string, method: string, before: MethodConfig | undefined, after: MethodConfig | undefined): void {
+    this.scope(contract, method, before, after)
+    this.settings(contract, method, before, after)
+  }
+
   scope(
-    pointer: string,
     contract: string | undefined,
     method: string | undefined,
     before: ScopeConfig = {},
@@ -101,7 +108,7 @@ class Changes implements Difference {
   ): void {
     if (before.concurrency !== after.concurrency) {
       const change = {
-        pointer: `${pointer}/concurrency`,
+        pointer: `${pointerOf(contract, method)}/concurrency`,
         scope: scopeName(contract, method),
         from: before.concurrency ?? null,
         to: after.concurrency ?? null,
@@ -110,46 +117,45 @@ class Changes implements Difference {
       else if (change.to !== null) this.plan.resized.push(change)
       else {
         this.plan.removed.push(change)
-        this.removed.concurrencies.push(scopeId(contract, method))
+        this.removed.concurrencies.push({ contract, method })
       }
     }
-    if (keyOf(before.rate, rateKey) !== keyOf(after.rate, rateKey)) this.plan.refusals.push(`${pointer}/rate`)
+    if (before.rate !== undefined || after.rate !== undefined) {
+      const isSame = keyOf(before.rate, rateKey) === keyOf(after.rate, rateKey)
+      if (!isSame) this.plan.refusals.push(`${pointerOf(contract, method)}/rate`)
+    }
     if (before.partitions === undefined && after.partitions === undefined) return
     for (const selector of idsOf(before.partitions, after.partitions)) {
       const same =
         keyOf(before.partitions?.[selector], partitionKey) === keyOf(after.partitions?.[selector], partitionKey)
-      if (!same) this.plan.refusals.push(`${pointer}/partitions/${escapePointer(selector)}`)
+      if (!same) this.plan.refusals.push(`${pointerOf(contract, method)}/partitions/${escapePointer(selector)}`)
     }
   }
 
-  settings(
-    pointer: string,
-    contract: string,
-    method: string | undefined,
-    before: MethodConfig = {},
-    after: MethodConfig = {},
-  ): void {
-    const scope = scopeName(contract, method)
+  settings(contract: string, method: string | undefined, before: MethodConfig = {}, after: MethodConfig = {}): void {
     if (before.holdUntil !== after.holdUntil) {
       const change = { from: before.holdUntil ?? null, to: after.holdUntil ?? null }
-      this.plan.routes.push({ pointer: `${pointer}/holdUntil`, scope, setting: 'holdUntil', ...change })
+      this.#route(contract, method, 'holdUntil', change)
     }
     const [from, to] = [before.delivery, after.delivery]
     if (from === to) return
     const keyChanged = from !== undefined && to !== undefined && from.key !== to.key
-    if (keyChanged) this.plan.refusals.push(`${pointer}/delivery/key`)
+    if (keyChanged) this.plan.refusals.push(`${pointerOf(contract, method)}/delivery/key`)
     if (from !== undefined && to === undefined) {
       this.removed.deliveries.push(deliveryId(contract, method, from.key))
     }
     const changed = from?.maxOpenBodies !== to?.maxOpenBodies || from?.stallTimeoutMs !== to?.stallTimeoutMs
-    if (!changed) return
-    this.plan.routes.push({
-      pointer: `${pointer}/delivery`,
-      scope,
-      setting: 'delivery',
-      from: from ?? null,
-      to: to ?? null,
-    })
+    if (changed) this.#route(contract, method, 'delivery', { from: from ?? null, to: to ?? null })
+  }
+
+  #route(
+    contract: string,
+    method: string | undefined,
+    setting: RouteChange['setting'],
+    { from, to }: { readonly from: unknown; readonly to: unknown },
+  ): void {
+    const pointer = `${pointerOf(contract, method)}/${setting}`
+    this.plan.routes.push({ pointer, scope: scopeName(contract, method), setting, from, to })
   }
 
   queue(before: QueueConfig | undefined, after: QueueConfig | undefined): void {
@@ -174,4 +180,11 @@ function idsOf<T>(
 
 function escapePointer(id: string): string {
   return id.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+/** Built for changes only: most scopes of a large configuration have none (`update.difference`). */
+function pointerOf(contract: string | undefined, method: string | undefined): string {
+  if (contract === undefined) return '/global'
+  const pointer = `/contracts/${escapePointer(contract)}`
+  return method === undefined ? pointer : `${pointer}/methods/${escapePointer(method)}`
 }

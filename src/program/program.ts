@@ -35,6 +35,32 @@ export interface CallKeeper {
   closeBody(place: DeliveryKey): void
 }
 
+export interface Slots {
+  readonly global: Concurrency
+  readonly contract: Concurrency
+  readonly method: Concurrency
+}
+
+/** What a route asks, as its fields say; lists are shared by the routes below a scope. */
+export interface Asks {
+  readonly resources: readonly Resource[]
+  readonly timed: readonly Resource[]
+  readonly keyed: readonly KeyedGate[]
+  /** All in judging order, but for the delivery, which comes first; null: the resources are all. */
+  readonly gates: readonly Gate[] | null
+  readonly holdUntil: HoldUntil | undefined
+  readonly delivery: BoundDelivery | undefined
+}
+
+export const ASKS_NOTHING: Asks = {
+  resources: [],
+  timed: [],
+  keyed: [],
+  gates: null,
+  holdUntil: undefined,
+  delivery: undefined,
+}
+
 /**
  * The way of one (contract, method) through a program, bound to the kernel's states when the program is compiled, so
  * that a call looks nothing up (ADM-2). A scope without concurrency is bound to the kernel's unlimited one: three
@@ -45,46 +71,53 @@ export class Route {
   readonly global: Concurrency
   readonly contract: Concurrency
   readonly method: Concurrency
-  /** Everything the route asks, in judging order: delivery, global, contract, method; each concurrency, rate, partitions. */
-  readonly gates: readonly Gate[]
-  /** Of the gates, those that ask for a key, and the resources of the others. */
-  readonly keyed: readonly KeyedGate[]
+  /** The resources that need no key, in judging order. */
   readonly resources: readonly Resource[]
   /** Of the resources, those that the three slots are not. */
   readonly timed: readonly Resource[]
+  /** Of the gates, those that ask for a key. */
+  readonly keyed: readonly KeyedGate[]
   /** Only concurrency: deciding needs no clock, no key and no loop. */
   readonly isPlain: boolean
-  /** Has the route partitions, so that a lease may hold more than the three slots? */
-  readonly hasPools: boolean
-  /** Names of the scopes on the route (WEB-5). */
-  readonly scopes: readonly string[]
   readonly holdUntil: HoldUntil
   readonly delivery: DeliveryConfig | undefined
   /** The queue's own record of the waiters of this route, as in {@link Resource.line}. */
   lane: object | null
+  // Most routes need no list of gates, and names only when they are asked for (`heap.rule`).
+  readonly #gates: readonly Gate[] | null
+  #scopes: readonly string[] | undefined
 
-  constructor(
-    program: Program,
-    slots: { readonly global: Concurrency; readonly contract: Concurrency; readonly method: Concurrency },
-    gates: readonly Gate[],
-    scopes: readonly string[],
-    settings: { readonly holdUntil?: HoldUntil | undefined; readonly delivery?: BoundDelivery | undefined },
-  ) {
+  constructor(program: Program, slots: Slots, asks: Asks) {
     this.program = program
     this.global = slots.global
     this.contract = slots.contract
     this.method = slots.method
-    const { delivery, holdUntil = 'handler' } = settings
-    this.gates = delivery === undefined ? gates : [{ kind: 'delivery', places: delivery.places }, ...gates]
-    this.keyed = this.gates.filter((gate) => gate.kind !== 'resource')
-    this.resources = this.gates.flatMap((gate) => (gate.kind === 'resource' ? [gate.resource] : []))
-    this.timed = this.resources.filter(({ timed }) => timed)
+    this.resources = asks.resources
+    this.timed = asks.timed
+    const places: KeyedGate | undefined = asks.delivery && { kind: 'delivery', places: asks.delivery.places }
+    this.keyed = places === undefined ? asks.keyed : [places, ...asks.keyed]
     this.isPlain = this.keyed.length === 0 && this.timed.length === 0
-    this.hasPools = gates.some((gate) => gate.kind === 'pool')
-    this.scopes = scopes
-    this.holdUntil = holdUntil
-    this.delivery = delivery?.config
+    this.holdUntil = asks.holdUntil ?? 'handler'
+    this.delivery = asks.delivery?.config
     this.lane = null
+    this.#gates = places === undefined ? asks.gates : [places, ...(asks.gates ?? asks.resources.map(gateOf))]
+    this.#scopes = undefined
+  }
+
+  /** Everything the route asks, in judging order: delivery, global, contract, method; each concurrency, rate, partitions. */
+  get gates(): readonly Gate[] {
+    return this.#gates ?? this.resources.map(gateOf)
+  }
+
+  /** Has the route partitions, so that a lease may hold more than the three slots? */
+  get hasPools(): boolean {
+    return this.keyed.some(({ kind }) => kind === 'pool')
+  }
+
+  /** Names of the scopes on the route (WEB-5). */
+  get scopes(): readonly string[] {
+    this.#scopes ??= namesOf(this.gates)
+    return this.#scopes
   }
 
   /** Is there room everywhere that needs no key, if nobody waits for it? */
@@ -109,6 +142,20 @@ export class Route {
     const { timed } = this
     for (let index = 0; index < timed.length; index += 1) timed[index]?.take(nowMs)
   }
+}
+
+export function gateOf(resource: Resource): Gate {
+  return { kind: 'resource', resource }
+}
+
+/** A scope's concurrency and rate have its name once, each of its pools one of its own. */
+function namesOf(gates: readonly Gate[]): string[] {
+  const names = new Set<string>()
+  for (const gate of gates) {
+    if (gate.kind === 'resource') names.add(gate.resource.scope.name)
+    else if (gate.kind === 'pool') names.add(gate.pool.scope.name)
+  }
+  return [...names]
 }
 
 export interface ContractRoutes {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { PartitionConfig, RateConfig } from '../../src/config/types.ts'
-import { Kernel, Staging, scopeId } from '../../src/kernel/kernel.ts'
+import { Kernel, type ScopeLabels, Staging, scopeId } from '../../src/kernel/kernel.ts'
 
 const rate: RateConfig = { algorithm: 'fixed-window', permitLimit: 2, windowMs: 100 }
 const partition: PartitionConfig = { maxPartitions: 5, idleTimeoutMs: 50, onPartitionLimit: 'evict', concurrency: 1 }
 
 /** Commits what `stage` stages; `removed` names the scopes whose concurrency is no longer named. */
-function commit(kernel: Kernel, stage: (staging: Staging) => void, removed: readonly string[] = []): void {
+function commit(kernel: Kernel, stage: (staging: Staging) => void, removed: readonly ScopeLabels[] = []): void {
   const staging = new Staging(kernel)
   stage(staging)
   kernel.commit(staging, { concurrencies: removed, deliveries: [] })
@@ -16,7 +16,7 @@ describe('Kernel', () => {
   it('STA-1 concurrency is keyed by scope alone, never by its number', () => {
     const kernel = new Kernel()
     commit(kernel, (staging) => staging.concurrency('/a', undefined, 1))
-    const state = kernel.concurrency(scopeId('/a', undefined))
+    const state = kernel.concurrency('/a', undefined)
     commit(kernel, (staging) => expect(staging.concurrency('/a', undefined, 7)).toBe(state))
     expect([state?.limit, kernel.size]).toEqual([7, 1])
   })
@@ -75,18 +75,17 @@ describe('Kernel', () => {
     staging.concurrency('/a', undefined, 1)
     staging.rate('/a', undefined, rate)
     staging.pool('/a', undefined, 'tenant', partition)
-    expect([kernel.size, kernel.concurrency('global')?.limit]).toEqual([1, 3])
+    expect([kernel.size, kernel.concurrency(undefined, undefined)?.limit]).toEqual([1, 3])
   })
 
   it('STA-3 an unnamed concurrency goes when nobody holds or awaits a permit of it, not before', () => {
     const kernel = new Kernel()
     commit(kernel, (staging) => staging.concurrency('/a', undefined, 1))
-    const id = scopeId('/a', undefined)
-    const state = kernel.concurrency(id)
+    const state = kernel.concurrency('/a', undefined)
     if (state === undefined) return expect.unreachable()
     state.take()
     state.waiting = 1
-    commit(kernel, () => undefined, [id])
+    commit(kernel, () => undefined, [{ contract: '/a', method: undefined }])
     for (const step of [() => state.release(), () => (state.waiting = 0)]) {
       kernel.purge(0)
       expect(kernel.size).toBe(1)
@@ -99,12 +98,11 @@ describe('Kernel', () => {
   it('STA-3 named again before that, it is the same and stays', () => {
     const kernel = new Kernel()
     commit(kernel, (staging) => staging.concurrency('/a', undefined, 1))
-    const id = scopeId('/a', undefined)
-    const state = kernel.concurrency(id)
-    commit(kernel, () => undefined, [id])
+    const state = kernel.concurrency('/a', undefined)
+    commit(kernel, () => undefined, [{ contract: '/a', method: undefined }])
     commit(kernel, (staging) => expect(staging.concurrency('/a', undefined, 1)).toBe(state))
     kernel.purge(1_000_000)
-    expect([kernel.size, kernel.concurrency(id) === state, kernel.hasUnnamed]).toEqual([1, true, false])
+    expect([kernel.size, kernel.concurrency('/a', undefined) === state, kernel.hasUnnamed]).toEqual([1, true, false])
   })
 
   it('RAT-4 an unnamed rate is kept until a new one would behave the same', () => {

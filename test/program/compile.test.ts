@@ -24,7 +24,7 @@ describe('compile', () => {
     expect(kernel.size).toBe(0)
     kernel.commit(first.staging)
     const { size } = kernel
-    const global = kernel.concurrency('global')
+    const global = kernel.concurrency(undefined, undefined)
     const { staging } = compiled({ global: { concurrency: 9 }, contracts: { '/b': { concurrency: 1 } } }, kernel, 2)
     expect([kernel.size, global?.limit, global?.named]).toEqual([size, 1, true])
     expect(staging.limits).toHaveLength(1)

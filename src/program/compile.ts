@@ -1,6 +1,6 @@
 import type { Config, MethodConfig, QueueConfig } from '../config/types.ts'
-import type { Concurrency } from '../kernel/concurrency.ts'
 import { type Kernel, Staging } from '../kernel/kernel.ts'
+import type { Resource } from '../kernel/resource.ts'
 import {
   ASKS_NOTHING,
   type Asks,
@@ -8,9 +8,11 @@ import {
   type ContractRoutes,
   gateOf,
   type KeyedGate,
+  limitedOf,
   Program,
   type QueuePolicy,
   Route,
+  type Slots,
 } from './program.ts'
 
 /** What compiling made: a program nobody sees yet, and what publishing it would change in the kernel. */
@@ -20,8 +22,9 @@ export interface Compiled {
 }
 
 /** One scope bound to its states, behind what the scopes above it ask. */
-interface BoundScope extends Asks {
-  readonly concurrency: Concurrency
+interface BoundScope {
+  readonly slots: Slots
+  readonly asks: Asks
 }
 
 /**
@@ -32,26 +35,24 @@ export function compile(config: Config, generation: number, kernel: Kernel, keep
   const staging = new Staging(kernel)
   const program = new Program(generation, config, queuePolicy(config.queue), keeper)
   const { unlimited } = staging
-  const global = bindScope(
-    staging,
-    { ...ASKS_NOTHING, concurrency: unlimited },
-    config.global ?? {},
-    undefined,
-    undefined,
-  )
+  const nothing = { slots: { global: unlimited, contract: unlimited, method: unlimited }, asks: ASKS_NOTHING }
+  const global = bindScope(staging, nothing, config.global ?? {}, undefined, undefined)
   const contracts = new Map<string, ContractRoutes>()
-  for (const [id, contract] of Object.entries(config.contracts ?? {})) {
+  // By `in`, for the records have no prototype, and `Object.entries` is slow with them (`update.compile`).
+  for (const id in config.contracts) {
+    const contract = config.contracts[id]
+    if (contract === undefined) continue
     const bound = bindScope(staging, global, contract, id, undefined)
-    const slots = { global: global.concurrency, contract: bound.concurrency, method: unlimited }
     const methods = new Map<string, Route>()
-    for (const [methodId, method] of Object.entries(contract.methods ?? {})) {
-      const own = bindScope(staging, bound, method, id, methodId)
-      methods.set(methodId, new Route(program, { ...slots, method: own.concurrency }, own))
+    for (const methodId in contract.methods) {
+      const method = contract.methods[methodId]
+      if (method === undefined) continue
+      const { slots, asks } = bindScope(staging, bound, method, id, methodId)
+      methods.set(methodId, new Route(program, slots, asks))
     }
-    contracts.set(id, { route: new Route(program, slots, bound), methods })
+    contracts.set(id, { route: new Route(program, bound.slots, bound.asks), methods })
   }
-  const slots = { global: global.concurrency, contract: unlimited, method: unlimited }
-  program.bind(new Route(program, slots, global), contracts)
+  program.bind(new Route(program, global.slots, global.asks), contracts)
   return { program, staging }
 }
 
@@ -67,28 +68,50 @@ function bindScope(
   contract: string | undefined,
   method: string | undefined,
 ): BoundScope {
-  const { concurrency: limit, rate, partitions, holdUntil = above.holdUntil } = scope
-  const delivery =
-    scope.delivery === undefined
-      ? above.delivery
-      : { config: scope.delivery, places: staging.delivery(contract, method, scope.delivery) }
-  let { resources, timed, keyed, gates } = above
-  let concurrency = staging.unlimited
-  // `concat` makes lists exactly as long as they are; pushing and spreading leave room to grow (`heap.rule`).
-  if (limit !== undefined) {
-    concurrency = staging.concurrency(contract, method, limit)
-    resources = resources.concat(concurrency)
+  const { concurrency: limit } = scope
+  const concurrency = limit === undefined ? staging.unlimited : staging.concurrency(contract, method, limit)
+  const slots: Slots =
+    contract === undefined
+      ? { ...above.slots, global: concurrency }
+      : method === undefined
+        ? { global: above.slots.global, contract: concurrency, method: staging.unlimited }
+        : { global: above.slots.global, contract: above.slots.contract, method: concurrency }
+  return { slots, asks: asksOf(staging, above, slots, scope, contract, method) }
+}
+
+function asksOf(
+  staging: Staging,
+  above: BoundScope,
+  slots: Slots,
+  scope: MethodConfig,
+  contract: string | undefined,
+  method: string | undefined,
+): Asks {
+  const { concurrency, rate, partitions, holdUntil, delivery } = scope
+  const { asks } = above
+  const isPlain = rate === undefined && partitions === undefined && asks.resources === null
+  // Most scopes only limit concurrency, which the slots say; so they share what is asked above them.
+  if (isPlain && holdUntil === undefined && delivery === undefined) return asks
+  const settings = {
+    holdUntil: holdUntil ?? asks.holdUntil,
+    delivery: delivery ? { config: delivery, places: staging.delivery(contract, method, delivery) } : asks.delivery,
   }
+  if (isPlain) return { ...asks, ...settings }
+  let { timed, keyed, gates } = asks
+  const own: Resource[] = []
+  if (concurrency !== undefined)
+    own.push(method === undefined ? (contract === undefined ? slots.global : slots.contract) : slots.method)
   if (rate !== undefined) {
     const state = staging.rate(contract, method, rate)
-    resources = resources.concat(state)
-    timed = timed.concat(state)
+    own.push(state)
+    timed = [...timed, state]
   }
-  if (gates !== null) gates = gates.concat(resources.slice(above.resources.length).map(gateOf))
+  const resources = [...(asks.resources ?? limitedOf(above.slots)), ...own]
+  if (gates !== null) gates = [...gates, ...own.map(gateOf)]
   for (const [selector, partition] of Object.entries(partitions ?? {})) {
     const gate: KeyedGate = { kind: 'pool', pool: staging.pool(contract, method, selector, partition) }
-    keyed = keyed.concat(gate)
-    gates = (gates ?? resources.map(gateOf)).concat(gate)
+    keyed = [...keyed, gate]
+    gates = [...(gates ?? resources.map(gateOf)), gate]
   }
-  return { concurrency, resources, timed, keyed, gates, holdUntil, delivery }
+  return { resources, timed, keyed, gates, ...settings }
 }

@@ -1,5 +1,5 @@
 import type { Config, DeliveryConfig, HoldUntil } from '../config/types.ts'
-import type { Concurrency } from '../kernel/concurrency.ts'
+import { type Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
 import type { DeliveryKey, DeliveryPlaces } from '../kernel/delivery.ts'
 import type { Partition, PartitionPool } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
@@ -43,7 +43,8 @@ export interface Slots {
 
 /** What a route asks, as its fields say; lists are shared by the routes below a scope. */
 export interface Asks {
-  readonly resources: readonly Resource[]
+  /** Null: the limited ones of the slots are all. */
+  readonly resources: readonly Resource[] | null
   readonly timed: readonly Resource[]
   readonly keyed: readonly KeyedGate[]
   /** All in judging order, but for the delivery, which comes first; null: the resources are all. */
@@ -53,7 +54,7 @@ export interface Asks {
 }
 
 export const ASKS_NOTHING: Asks = {
-  resources: [],
+  resources: null,
   timed: [],
   keyed: [],
   gates: null,
@@ -71,8 +72,6 @@ export class Route {
   readonly global: Concurrency
   readonly contract: Concurrency
   readonly method: Concurrency
-  /** The resources that need no key, in judging order. */
-  readonly resources: readonly Resource[]
   /** Of the resources, those that the three slots are not. */
   readonly timed: readonly Resource[]
   /** Of the gates, those that ask for a key. */
@@ -83,8 +82,9 @@ export class Route {
   readonly delivery: DeliveryConfig | undefined
   /** The queue's own record of the waiters of this route, as in {@link Resource.line}. */
   lane: object | null
-  // Most routes need no list of gates, and names only when they are asked for (`heap.rule`).
+  // Most routes need no list of gates, and the others only when they are asked for (`heap.rule`).
   readonly #gates: readonly Gate[] | null
+  #resources: readonly Resource[] | null
   #scopes: readonly string[] | undefined
 
   constructor(program: Program, slots: Slots, asks: Asks) {
@@ -92,7 +92,6 @@ export class Route {
     this.global = slots.global
     this.contract = slots.contract
     this.method = slots.method
-    this.resources = asks.resources
     this.timed = asks.timed
     const places: KeyedGate | undefined = asks.delivery && { kind: 'delivery', places: asks.delivery.places }
     this.keyed = places === undefined ? asks.keyed : [places, ...asks.keyed]
@@ -100,8 +99,16 @@ export class Route {
     this.holdUntil = asks.holdUntil ?? 'handler'
     this.delivery = asks.delivery?.config
     this.lane = null
-    this.#gates = places === undefined ? asks.gates : [places, ...(asks.gates ?? asks.resources.map(gateOf))]
+    this.#gates =
+      places === undefined ? asks.gates : [places, ...(asks.gates ?? (asks.resources ?? limitedOf(slots)).map(gateOf))]
+    this.#resources = asks.resources
     this.#scopes = undefined
+  }
+
+  /** The resources that need no key, in judging order. */
+  get resources(): readonly Resource[] {
+    this.#resources ??= limitedOf(this)
+    return this.#resources
   }
 
   /** Everything the route asks, in judging order: delivery, global, contract, method; each concurrency, rate, partitions. */
@@ -142,6 +149,11 @@ export class Route {
     const { timed } = this
     for (let index = 0; index < timed.length; index += 1) timed[index]?.take(nowMs)
   }
+}
+
+/** The slots that stand for a limit. */
+export function limitedOf({ global, contract, method }: Slots): Resource[] {
+  return [global, contract, method].filter(({ limit }) => limit !== UNLIMITED)
 }
 
 export function gateOf(resource: Resource): Gate {

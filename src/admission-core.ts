@@ -3,7 +3,7 @@ import type { Call, Selector } from './admission/call.ts'
 import { type BoundRoute, Front } from './admission/front.ts'
 import { type Lease, PermitLease } from './admission/lease.ts'
 import { Queue } from './admission/queue.ts'
-import { type Clock, SystemClock, Timeline } from './clock.ts'
+import { type Clock, nextTurn, SystemClock, Timeline } from './clock.ts'
 import type { Config, ConfigInput } from './config/types.ts'
 import { Draining, type DrainOptions, type StopReport } from './control/draining.ts'
 import { Lifecycle, type State } from './control/lifecycle.ts'
@@ -175,7 +175,9 @@ export class AdmissionCore {
 
   /**
    * Replaces the whole configuration by a candidate, in one step, seen by the next call. Running calls and waiters go
-   * on. A builder gets the current configuration and runs outside of any step; what it throws comes out unchanged.
+   * on. A builder gets the current configuration and runs outside of any step; what it throws comes out unchanged. A
+   * large candidate is read and prepared over several turns of the event loop, none longer than a few milliseconds:
+   * leave it as it is until the promise settles.
    *
    * The source is `expectedGeneration`, or the generation current at this call; the candidate is never rebased.
    *
@@ -193,7 +195,13 @@ export class AdmissionCore {
     const expected = options.expectedGeneration ?? this.generation
     if (source === null || source.generation !== expected) throw new AdmissionConflictError(expected, this.generation)
     const built = typeof candidate === 'function' ? await candidate(source.config) : candidate
-    const prepared = prepareNext(built, source, this.#workshop)
+    const steps = prepareNext(built, source, this.#workshop)
+    let step = steps.next()
+    while (step.done !== true) {
+      await nextTurn()
+      step = steps.next()
+    }
+    const prepared = step.value
     return this.#reporter.during(options, () => {
       this.#publication.update(prepared, source)
       return this.#published(prepared)

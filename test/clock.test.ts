@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type Clock, MAX_TIMER_MS, SystemClock, Timeline } from '../src/clock.ts'
+import { type Clock, MAX_TIMER_MS, nextTurn, SystemClock, Timeline } from '../src/clock.ts'
 import { ManualClock } from '../src/manual-clock.ts'
 
 /** The host's clock and timers, by hand: a timer fires when the test says so, early if it likes. */
@@ -133,5 +133,29 @@ describe('Timeline', () => {
   it('accepts a clock whose origin is not zero, also a negative one', () => {
     const clock: Clock = { nowMs: () => -7.5, callAt: () => () => undefined }
     expect(new Timeline(clock).nowMs()).toBe(-8)
+  })
+})
+
+describe('nextTurn', () => {
+  it('lets any number of microtasks go first, and leaves no port open', async () => {
+    const close = vi.spyOn(MessagePort.prototype, 'close')
+    let isOver = false
+    const turn = nextTurn().then(() => {
+      isOver = true
+    })
+    for (let microtask = 0; microtask < 1000; microtask += 1) await Promise.resolve()
+    expect(isOver).toBe(false)
+    await turn
+    expect(close).toHaveBeenCalledTimes(1)
+    close.mockRestore()
+  })
+
+  it('is a timer where a host has no messages', async () => {
+    const host = stubHost()
+    vi.stubGlobal('MessageChannel', undefined)
+    const turn = nextTurn()
+    expect(host.delays).toEqual([0])
+    host.fire()
+    await turn
   })
 })

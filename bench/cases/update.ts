@@ -9,6 +9,7 @@ import { prepareFirst, prepareNext } from '../../src/control/update.ts'
 import { Kernel } from '../../src/kernel/kernel.ts'
 import { compile } from '../../src/program/compile.ts'
 import { difference } from '../../src/program/plan.ts'
+import { atOnce } from '../../src/steps.ts'
 import { type Contestant, type Group, median, type Reading, type Size, type Subject } from '../engine.ts'
 import { nextImmediate, nextTurn } from '../host.ts'
 import { StillClock } from '../still-clock.ts'
@@ -99,7 +100,7 @@ async function commitAndBlocks(rules: number, size: Size): Promise<readonly Read
     const source = publication.current
     if (source === null) throw new Error('Not enabled')
     const next = documents[(update + 1) % 2]
-    const prepared = prepareNext(next, source, { kernel, keeper: KEEPER, selectors: new Set() })
+    const prepared = atOnce(prepareNext(next, source, { kernel, keeper: KEEPER, selectors: new Set() }))
     const startMs = performance.now()
     publication.update(prepared, source)
     commitsUs.push((performance.now() - startMs) * 1000)

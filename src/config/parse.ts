@@ -1,3 +1,4 @@
+import { atOnce, type Steps } from '../steps.ts'
 import type { Config } from './types.ts'
 import { Walk } from './walk.ts'
 
@@ -18,18 +19,14 @@ const PROPERTIES_PER_STEP = 2048 // of about 500 scopes
  * @throws {AdmissionConfigError} with every issue (CFG-1).
  */
 export function parseConfig(candidate: unknown, options: ParseOptions = {}): Config {
-  const steps = parseConfigSteps(candidate, options)
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
-  }
+  return atOnce(parseConfigSteps(candidate, options))
 }
 
 /**
  * {@link parseConfig} that yields after about every 500 scopes, so that a large candidate need not hold up the event
  * loop. A candidate that changes between two steps is read partly before and partly after; its copy is valid anyway.
  */
-export function* parseConfigSteps(candidate: unknown, options: ParseOptions = {}): Generator<void, Config, void> {
+export function* parseConfigSteps(candidate: unknown, options: ParseOptions = {}): Steps<Config> {
   const walk = new Walk(candidate, options.selectors)
   while (walk.visit(PROPERTIES_PER_STEP)) yield
   return walk.result()

@@ -1,10 +1,11 @@
-import { parseConfig } from '../config/parse.ts'
+import { parseConfig, parseConfigSteps } from '../config/parse.ts'
 import type { Config } from '../config/types.ts'
 import { UnsupportedTransitionError } from '../errors.ts'
 import type { Kernel, Removed } from '../kernel/kernel.ts'
-import { type Compiled, compile } from '../program/compile.ts'
-import { type Difference, difference, type Plan } from '../program/plan.ts'
+import { type Compiled, compile, compileSteps } from '../program/compile.ts'
+import { type Difference, difference, differenceSteps, type Plan } from '../program/plan.ts'
 import type { CallKeeper, Program } from '../program/program.ts'
+import type { Steps } from '../steps.ts'
 
 /** A candidate, ready to be published in one step. Dropping it is all that undoing it takes (PUB-5). */
 export interface Prepared extends Compiled {
@@ -29,16 +30,22 @@ export function prepareFirst(candidate: unknown, generation: number, workshop: W
 }
 
 /**
- * parse → plan → compile against the source; nothing shared has changed when it returns or throws.
+ * parse → plan → compile against the source, in steps of a millisecond or two; a small candidate takes one. Nothing
+ * shared has changed when it returns or throws.
+ *
+ * Between two steps calls come and go, and states that nobody names or uses are dropped: publishing puts back the ones
+ * that the candidate names, and they are as new (STA-3). Whatever else names or resizes a state is a publication, and
+ * after one the source is no longer current, so the candidate is dropped (PUB-4).
  *
  * @throws {AdmissionConfigError} with every issue (CFG-1).
  * @throws {UnsupportedTransitionError} with every path that an update cannot change (PUB-9).
  */
-export function prepareNext(candidate: unknown, source: Program, workshop: Workshop): Prepared {
-  const config = parseConfig(candidate, { selectors: workshop.selectors })
-  const changes = difference(source.config, config)
+export function* prepareNext(candidate: unknown, source: Program, workshop: Workshop): Steps<Prepared> {
+  const config = yield* parseConfigSteps(candidate, { selectors: workshop.selectors })
+  const changes = yield* differenceSteps(source.config, config)
   if (changes.plan.refusals.length > 0) throw new UnsupportedTransitionError(changes.plan.refusals)
-  return { ...compile(config, source.generation + 1, workshop.kernel, workshop.keeper), difference: changes }
+  const compiled = yield* compileSteps(config, source.generation + 1, workshop.kernel, workshop.keeper)
+  return { ...compiled, difference: changes }
 }
 
 /** What publishing a candidate would do, refusals being data (PUB-11). `source` null: what enabling it would do. */

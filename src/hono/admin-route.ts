@@ -2,13 +2,14 @@ import { type Context, Hono } from 'hono'
 import type { AdmissionCore } from '../admission-core.ts'
 import { MAX_TIMER_MS } from '../clock.ts'
 import { parseConfig } from '../config/parse.ts'
-import type { Config } from '../config/types.ts'
+import type { ConfigInput } from '../config/types.ts'
+import type { State } from '../control/lifecycle.ts'
 import { AdmissionConfigError, AdmissionStateError } from '../errors.ts'
 import { type AdminIdentity, type AdminOptions, type AdminRole, adminAuth } from './admin-auth.ts'
 import { Problem, problemOf, problemResponse } from './admin-problem.ts'
 import { type EntityTags, ifMatches } from './entity-tag.ts'
 import { exempt } from './exempt.ts'
-import { jsonBytes, optionalJsonBytes, parseJson } from './json-body.ts'
+import { jsonBytes, optionalJsonBytes, parseCandidate, parseJson } from './json-body.ts'
 import { METRICS_TYPE, metricsText } from './metrics-text.ts'
 
 /** What the admin route works on; one for all the admin routes of an admission, so that they share their tags. */
@@ -129,8 +130,9 @@ function commitError({ tags }: AdminParts, seen: string, error: unknown): unknow
   return overtaken && !ifMatches(seen, current) ? stale(current) : error
 }
 
-function candidate({ selectors }: AdminParts, bytes: Uint8Array): Config {
-  return parseConfig(parseJson(bytes), { selectors })
+/** A writer judges the state first; here an invalid candidate comes before a wrong state (ADX-2). */
+function judgeBeforeState(wanted: State, { core, selectors }: AdminParts, candidate: ConfigInput): void {
+  if (core.state !== wanted) parseConfig(candidate, { selectors })
 }
 
 function getConfig(parts: AdminParts, c: Context): Response {
@@ -140,10 +142,11 @@ function getConfig(parts: AdminParts, c: Context): Response {
 async function putConfig(parts: AdminParts, c: Context, who: AdminIdentity): Promise<Response> {
   const bytes = await jsonBytes(c.req.raw)
   const seen = requireMatch(parts, c)
-  const config = candidate(parts, bytes)
+  const candidate = parseCandidate(bytes)
+  judgeBeforeState('enabled', parts, candidate)
   try {
     // No turn ends between the match and this call, so the source of the update is what the operator has seen (PUB-4).
-    await parts.core.update(config, { who })
+    await parts.core.update(candidate, { who })
   } catch (error) {
     throw commitError(parts, seen, error)
   }
@@ -152,13 +155,15 @@ async function putConfig(parts: AdminParts, c: Context, who: AdminIdentity): Pro
 
 async function postPlan(parts: AdminParts, c: Context): Promise<Response> {
   const bytes = await jsonBytes(c.req.raw)
-  return json(c, parts.core.plan(candidate(parts, bytes)))
+  return json(c, parts.core.plan(parseCandidate(bytes)))
 }
 
 async function postEnable(parts: AdminParts, c: Context, who: AdminIdentity): Promise<Response> {
   const bytes = await jsonBytes(c.req.raw)
   requireMatch(parts, c)
-  parts.core.enable(candidate(parts, bytes), { who })
+  const candidate = parseCandidate(bytes)
+  judgeBeforeState('disabled', parts, candidate)
+  parts.core.enable(candidate, { who })
   return configuration(parts, c)
 }
 

@@ -1,6 +1,7 @@
 import type { Config, MethodConfig, QueueConfig } from '../config/types.ts'
 import { type Kernel, Staging } from '../kernel/kernel.ts'
 import type { Resource } from '../kernel/resource.ts'
+import { atOnce, type Steps } from '../steps.ts'
 import {
   ASKS_NOTHING,
   type Asks,
@@ -27,17 +28,24 @@ interface BoundScope {
   readonly asks: Asks
 }
 
+const SCOPES_PER_STEP = 4096
+
 /**
  * Binds a configuration to the kernel's states, so that its calls look nothing up (ADM-2). Changes nothing: new states
  * and new limits are only staged (PUB-5). O(rules).
  */
 export function compile(config: Config, generation: number, kernel: Kernel, keeper: CallKeeper): Compiled {
+  return atOnce(compileSteps(config, generation, kernel, keeper))
+}
+
+export function* compileSteps(config: Config, generation: number, kernel: Kernel, keeper: CallKeeper): Steps<Compiled> {
   const staging = new Staging(kernel)
   const program = new Program(generation, config, queuePolicy(config.queue), keeper)
   const { unlimited } = staging
   const nothing = { slots: { global: unlimited, contract: unlimited, method: unlimited }, asks: ASKS_NOTHING }
   const global = bindScope(staging, nothing, config.global ?? {}, undefined, undefined)
   const contracts = new Map<string, ContractRoutes>()
+  let scopes = 0
   // By `in`, for the records have no prototype, and `Object.entries` is slow with them (`update.compile`).
   for (const id in config.contracts) {
     const contract = config.contracts[id]
@@ -49,8 +57,12 @@ export function compile(config: Config, generation: number, kernel: Kernel, keep
       if (method === undefined) continue
       const { slots, asks } = bindScope(staging, bound, method, id, methodId)
       methods.set(methodId, new Route(program, slots, asks))
+      scopes += 1
+      if (scopes % SCOPES_PER_STEP === 0) yield
     }
     contracts.set(id, { route: new Route(program, bound.slots, bound.asks), methods })
+    scopes += 1
+    if (scopes % SCOPES_PER_STEP === 0) yield
   }
   program.bind(new Route(program, global.slots, global.asks), contracts)
   return { program, staging }

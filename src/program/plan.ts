@@ -1,7 +1,8 @@
 import { partitionKey, rateKey } from '../config/definition-key.ts'
-import type { Config, ContractConfig, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
+import type { Config, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
 import { deliveryId, type Removed, type ScopeLabels } from '../kernel/kernel.ts'
 import { scopeName } from '../kernel/scope.ts'
+import { atOnce, type Steps } from '../steps.ts'
 
 /** A change of one scope's concurrency; null is absent, that is unlimited. */
 export interface ScopeChange {
@@ -58,16 +59,34 @@ const QUEUE_SETTINGS = [
  * or a method leaves out its rate and partitions (PUB-12).
  */
 export function difference(from: Config, to: Config): Difference {
+  return atOnce(differenceSteps(from, to))
+}
+
+export function* differenceSteps(from: Config, to: Config): Steps<Difference> {
   const changes = new Changes()
   changes.scope(undefined, undefined, from.global, to.global)
   changes.queue(from.queue, to.queue)
   const [before, after] = [from.contracts ?? NONE, to.contracts ?? NONE]
-  for (const id in after) changes.contract(id, before[id], after[id])
-  for (const id in before) if (!(id in after)) changes.contract(id, before[id], undefined)
+  let scopes = 0
+  for (const id of idsOf(before, after)) {
+    const [old, its] = [before[id], after[id]]
+    changes.scope(id, undefined, old, its)
+    changes.settings(id, undefined, old, its)
+    const [methodsBefore, methodsAfter] = [old?.methods ?? NONE, its?.methods ?? NONE]
+    for (const method of idsOf(methodsBefore, methodsAfter)) {
+      changes.scope(id, method, methodsBefore[method], methodsAfter[method])
+      changes.settings(id, method, methodsBefore[method], methodsAfter[method])
+      scopes += 1
+      if (scopes % SCOPES_PER_STEP === 0) yield
+    }
+    scopes += 1
+    if (scopes % SCOPES_PER_STEP === 0) yield
+  }
   return changes
 }
 
 const NONE: { readonly [id: string]: never } = Object.freeze(Object.create(null))
+const SCOPES_PER_STEP = 4096
 
 class Changes implements Difference {
   readonly removed: { readonly concurrencies: ScopeLabels[]; readonly deliveries: string[] }
@@ -83,21 +102,6 @@ class Changes implements Difference {
   constructor() {
     this.removed = { concurrencies: [], deliveries: [] }
     this.plan = { added: [], removed: [], resized: [], queue: [], routes: [], refusals: [] }
-  }
-
-  contract(id: string, before: ContractConfig | undefined, after: ContractConfig | undefined): void {
-    this.scope(id, undefined, before, after)
-    this.settings(id, undefined, before, after)
-    const [methodsBefore, methodsAfter] = [before?.methods ?? NONE, after?.methods ?? NONE]
-    for (const method in methodsAfter) this.#method(id, method, methodsBefore[method], methodsAfter[method])
-    for (const method in methodsBefore) {
-      if (!(method in methodsAfter)) this.#method(id, method, methodsBefore[method], undefined)
-    }
-  }
-
-  #method(contract: string, method: string, before: MethodConfig | undefined, after: MethodConfig | undefined): void {
-    this.scope(contract, method, before, after)
-    this.settings(contract, method, before, after)
   }
 
   scope(
@@ -125,7 +129,7 @@ class Changes implements Difference {
       if (!isSame) this.plan.refusals.push(`${pointerOf(contract, method)}/rate`)
     }
     if (before.partitions === undefined && after.partitions === undefined) return
-    for (const selector of idsOf(before.partitions, after.partitions)) {
+    for (const selector of idsOf(before.partitions ?? NONE, after.partitions ?? NONE)) {
       const same =
         keyOf(before.partitions?.[selector], partitionKey) === keyOf(after.partitions?.[selector], partitionKey)
       if (!same) this.plan.refusals.push(`${pointerOf(contract, method)}/partitions/${escapePointer(selector)}`)
@@ -170,12 +174,10 @@ function keyOf<T>(definition: T | undefined, key: (definition: T) => string): st
   return definition === undefined ? undefined : key(definition)
 }
 
-/** The ids of both records, those of the candidate first, in document order. */
-function idsOf<T>(
-  before: { readonly [id: string]: T } = {},
-  after: { readonly [id: string]: T } = {},
-): Iterable<string> {
-  return new Set([...Object.keys(after), ...Object.keys(before)])
+/** The ids of both records, those of the candidate first, in document order. By `in`: the records have no prototype. */
+function* idsOf(before: object, after: object): Generator<string, void, void> {
+  for (const id in after) yield id
+  for (const id in before) if (!(id in after)) yield id
 }
 
 function escapePointer(id: string): string {

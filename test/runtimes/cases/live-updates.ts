@@ -55,6 +55,41 @@ async function soak(lab: Lab, maxQueuedCalls: number): Promise<string> {
   return `${served} + ${refused} refused, ${updates} updates, full at ${counts.atTheLimit} starts`
 }
 
+const SCOPES = 10_000
+
+/** An operator puts a configuration that is prepared in many steps; each time one limit of it is another. */
+async function putLarge(lab: Lab): Promise<string> {
+  const areas = Array.from({ length: SCOPES }, (_, index) => [`/area-${index}`, { concurrency: 10 }])
+  const config = (concurrency: number): ConfigInput => ({
+    global: { concurrency },
+    queue: { maxQueuedCalls: 1000, maxQueueDelayMs: 5000 },
+    contracts: Object.fromEntries(areas),
+  })
+  await lab.configure(config(20))
+  const { generation } = await lab.state()
+  let isOver = false
+  let served = 0
+  const lane = async (): Promise<void> => {
+    const connection = new Connection(lab.port)
+    while (!isOver) {
+      const answer = await connection.send(get('/work/sleep?ms=5'))
+      expect(answer?.status).toBe(200)
+      served += 1
+    }
+    connection.fin()
+  }
+  const lanes = Array.from({ length: 16 }, lane)
+  for (const limit of [2, 16, 4]) expect((await lab.put(config(limit)))?.status).toBe(200)
+  isOver = true
+  await Promise.all(lanes)
+  await lab.quiet()
+  expect((await lab.counts()).violations).toBe(0)
+  const after = await lab.state()
+  expect([after.generation, after.generations.length, after.scopes.length]).toEqual([generation + 3, 1, SCOPES + 1])
+  expect(after.scopes.find(({ scope }) => scope === 'global')).toMatchObject({ limit: 4, active: 0, waiting: 0 })
+  return `${served} served`
+}
+
 export const liveUpdates: readonly Case[] = [
   {
     name: 'CON-4 handlers never exceed a limit that changes all the time, and all who wait are served',
@@ -65,5 +100,16 @@ export const liveUpdates: readonly Case[] = [
     name: 'CON-4 handlers never exceed a limit that changes all the time, and every refusal is counted',
     label: 'live updates, few can wait',
     run: (lab) => soak(lab, 10),
+  },
+  {
+    name: 'PUB-3 a configuration of ten thousand scopes is published while requests go on',
+    label: 'large updates',
+    run: putLarge,
+  },
+  {
+    name: 'PUB-3 it is published also where no message can be waited for',
+    label: 'large updates, old date',
+    on: ['workerd'],
+    run: (lab) => putLarge(lab.withOldDate()),
   },
 ]

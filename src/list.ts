@@ -1,21 +1,19 @@
 import { assert } from './assert.ts'
 
 /**
- * A first-in, first-out list whose items carry their own links, so that one in the middle leaves in O(1) (QUE-7).
- * An item is in at most one list at a time; removing it twice is harmless.
+ * What a {@link List} keeps: the item carries its own links, all null while it is in no list. No base class, for the
+ * constructor of a derived one is a call of its own (`queue.release`).
  */
-export class ListItem<T extends ListItem<T>> {
+export interface ListItem<T extends ListItem<T>> {
   list: List<T> | null
   previous: T | null
   next: T | null
-
-  constructor() {
-    this.list = null
-    this.previous = null
-    this.next = null
-  }
 }
 
+/**
+ * A first-in, first-out list whose items carry their own links, so that one in the middle leaves in O(1) (QUE-7).
+ * An item is in at most one list at a time; removing it twice is harmless.
+ */
 export class List<T extends ListItem<T>> {
   #first: T | null
   #last: T | null

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { List, ListItem } from '../src/list.ts'
+import { List, type ListItem } from '../src/list.ts'
 
-class Named extends ListItem<Named> {
+class Named implements ListItem<Named> {
   readonly name: string
+  list: List<Named> | null = null
+  previous: Named | null = null
+  next: Named | null = null
+
   constructor(name: string) {
-    super()
     this.name = name
   }
 }

@@ -267,8 +267,7 @@ export class Admission implements CallKeeper {
     const { partitions, place } = keyed
     for (const partition of partitions ?? []) partition.pool.enter(partition, nowMs)
     place?.places.enter(place)
-    const resources = resourcesOf(route, keyed)
-    return this.#queue.enqueue({ route, policy, resources, partitions, place, bytes, signal }, nowMs)
+    return this.#queue.enqueue(route, keyed, bytes, signal, nowMs)
   }
 
   #turnAway(

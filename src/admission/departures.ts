@@ -51,7 +51,9 @@ export class Departures {
       }
     }
     place?.take()
-    this.handedOut(lines, waiter.key, nowMs)
+    // Who stands alone passes nobody: the lane's other waiters are newer (`queue.release`).
+    if (this.#lines.only === undefined) this.#passes.count(lines, waiter.key, this.#isPending)
+    this.#haveSeen(lines, nowMs)
     route.program.active += 1
     this.#totals.admitted += 1
     this.#unlink(waiter)
@@ -73,7 +75,6 @@ export class Departures {
   /** Takes a waiter out, whichever way it leaves, and returns its reservation. */
   #unlink(waiter: Waiter): void {
     const { lane, next } = waiter
-    const wasFirst = lane.waiters.first === waiter
     const wasWaiting = lane.waiters.remove(waiter)
     assert(wasWaiting, 'a waiter leaves the queue twice')
     this.#ledger.unreserve(waiter.bytes)
@@ -81,12 +82,17 @@ export class Departures {
     for (const { resource } of lane.lines) resource.waiting -= 1
     this.#passes.left(waiter)
     if (lane.passable === waiter) lane.setPassable(next)
-    if (wasFirst) this.#lines.advance(lane)
+    if (lane.waiters.size === 0) this.#lines.leave(lane)
   }
 
-  /** Room of these lines went to the call of arrival `key`: who was passed, and who has now seen them full? */
-  handedOut(lines: readonly Line[], key: number, nowMs: number): void {
-    this.#passes.count(lines, key, this.#isPending)
+  /** Room of these lines went to a call that did not wait: it passed all who do. */
+  handedToNewcomer(lines: readonly Line[], nowMs: number): void {
+    this.#passes.count(lines, Number.POSITIVE_INFINITY, this.#isPending)
+    this.#haveSeen(lines, nowMs)
+  }
+
+  /** Room has been taken: all who wait have seen full what now is. */
+  #haveSeen(lines: readonly Line[], nowMs: number): void {
     for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#lines.arrivals
   }
 }

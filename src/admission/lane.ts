@@ -4,20 +4,9 @@ import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
 import { List } from '../list.ts'
-import type { QueuePolicy, Route } from '../program/program.ts'
+import type { Route } from '../program/program.ts'
+import type { Keyed } from './needs.ts'
 import type { Waiter } from './waiter.ts'
-
-/** What a call brings along when it joins the queue. */
-export interface Arrival {
-  readonly route: Route
-  readonly policy: QueuePolicy
-  readonly resources: readonly Resource[]
-  /** Entered already: the waiter is a user of each. */
-  readonly partitions: readonly Partition[] | null
-  readonly place: DeliveryKey | null
-  readonly bytes: number
-  readonly signal: AbortSignal | undefined
-}
 
 /**
  * Waiters of one route and the same partitions, in arrival order: they all need the same, so only the first can be
@@ -30,6 +19,7 @@ export class Lane implements HeapItem {
   readonly id: string
   readonly partitions: readonly Partition[] | null
   readonly place: DeliveryKey | null
+  readonly delayMs: number // how long each of its calls may wait
   readonly waiters: List<Waiter>
   /** One for each resource that its calls need, in judging order. */
   readonly places: readonly Place[]
@@ -43,15 +33,18 @@ export class Lane implements HeapItem {
   /** The grant that passed it last, and for which arrivals. */
   passedBy: number
   passedUpTo: number
-  /** Deadline of the first waiter. */
+  /** Deadline of its first waiter, or of one before that: set right when it is reached. */
   key: number
   heapIndex: number // in the queue's heap of deadlines
 
-  constructor(arrival: Arrival, id: string, lines: readonly Line[]) {
-    this.route = arrival.route
+  constructor(route: Route, keyed: Keyed, id: string, lines: readonly Line[]) {
+    const { queue } = route.program
+    assert(queue !== null, 'a call queues whose program has no queue')
+    this.route = route
     this.id = id
-    this.partitions = arrival.partitions
-    this.place = arrival.place
+    this.partitions = keyed.partitions
+    this.place = keyed.place
+    this.delayMs = queue.maxQueueDelayMs
     this.waiters = new List()
     this.lines = lines
     this.places = lines.map((line) => new Place(this, line))
@@ -106,7 +99,10 @@ export class Lane implements HeapItem {
   }
 }
 
-/** A lane at one of its resources. Its key is the arrival of the lane's first waiter or, among strangers, of `passable`. */
+/**
+ * A lane at one of its resources. Its key is, where it is parked, the arrival of the lane's first waiter or of one before
+ * that; among strangers that of `passable`.
+ */
 export class Place implements HeapItem {
   readonly lane: Lane
   readonly line: Line
@@ -147,5 +143,15 @@ export class Line implements HeapItem {
     this.dirty = false
     this.key = 0
     this.heapIndex = -1
+  }
+
+  /** Who is parked here and came first. The order is set right only now: mostly nobody asks (`queue.release`). */
+  oldest(): Place | undefined {
+    let place = this.parked.peek()
+    while (place !== undefined && place.key !== place.lane.first.key) {
+      this.parked.rekey(place, place.lane.first.key)
+      place = this.parked.peek()
+    }
+    return place
   }
 }

@@ -2,20 +2,26 @@ import { assert } from '../assert.ts'
 import { Heap } from '../heap.ts'
 import type { Resource } from '../kernel/resource.ts'
 import type { Route } from '../program/program.ts'
-import { type Arrival, Lane, Line, type Place } from './lane.ts'
+import { Lane, Line, type Place } from './lane.ts'
+import { type Keyed, resourcesOf } from './needs.ts'
 
 /**
  * Who stands where: lanes, the lines they stand in, and three orders over them (deadline, refill, oldest in a dirty
  * line). No decision is taken here; `queue.ts` decides, this keeps the places right.
  *
  * Always true between two steps:
- * 1. A lane that stands has a waiter. It is `parked` at exactly one place, with the arrival number of its first waiter.
+ * 1. A lane that stands has a waiter. It is `parked` at exactly one place, with the arrival number of its first waiter or
+ *    of one before that, as its key among the deadlines is that of its first waiter or less: who leaves moves nothing.
  * 2. It stands among the `strangers` of its other lines with that of its oldest waiter that has not been passed too
  *    often (`passes.ts`), or not at all if there is none.
  * 3. A line is dirty, or has a refill, or (no lane being parked in it, or its room coming with an event only) neither.
  */
 export class Lines {
   arrivals: number // arrival numbers given out: the newest
+  /** The one lane that stands; undefined: there are several, or none. */
+  only: Lane | undefined
+  /** Nothing is due before it, neither a deadline nor a refill. Infinity: never. */
+  dueMs: number
   readonly #keyed: Map<Route, Map<string, Lane>> // lanes with partitions or places that stand
   readonly #deadlines: Heap<Lane>
   readonly #refills: Heap<Line>
@@ -23,6 +29,8 @@ export class Lines {
 
   constructor() {
     this.arrivals = 0
+    this.only = undefined
+    this.dueMs = Number.POSITIVE_INFINITY
     this.#keyed = new Map()
     this.#deadlines = new Heap()
     this.#refills = new Heap()
@@ -34,17 +42,6 @@ export class Lines {
     return line instanceof Line ? line : undefined
   }
 
-  /** The one lane that stands; undefined: there are several, or none. */
-  get only(): Lane | undefined {
-    return this.#deadlines.size === 1 ? this.#deadlines.peek() : undefined
-  }
-
-  /** When something is due: a deadline or a refill. Infinity: never. */
-  get nextMs(): number {
-    const never = Number.POSITIVE_INFINITY
-    return Math.min(this.#deadlines.peek()?.key ?? never, this.#refills.peek()?.key ?? never)
-  }
-
   /** Since when the oldest waiter waits; `nowMs` when nobody does. O(lanes). */
   oldestMs(nowMs: number): number {
     let oldestMs = nowMs
@@ -54,18 +51,24 @@ export class Lines {
     return oldestMs
   }
 
-  /** A lane whose first waiter has no time left. */
+  /** A lane whose first waiter has no time left, and less than any other. */
   expired(nowMs: number): Lane | undefined {
-    const lane = this.#deadlines.peek()
-    return lane !== undefined && lane.key <= nowMs ? lane : undefined
+    for (let lane = this.#deadlines.peek(); lane !== undefined && lane.key <= nowMs; lane = this.#deadlines.peek()) {
+      const { deadlineAtMs } = lane.first
+      if (lane.key === deadlineAtMs) return lane
+      this.#deadlines.rekey(lane, deadlineAtMs)
+    }
+    return undefined
   }
 
-  /** Lines whose resource has room again by now are dirty. */
+  /** Lines whose resource has room again by now are dirty. Whoever has {@link expired} is gone. */
   refill(nowMs: number): void {
     for (let line = this.#refills.peek(); line !== undefined && line.key <= nowMs; line = this.#refills.peek()) {
       this.#refills.remove(line)
       this.markDirty(line)
     }
+    const never = Number.POSITIVE_INFINITY
+    this.dueMs = Math.min(this.#deadlines.peek()?.key ?? never, this.#refills.peek()?.key ?? never)
   }
 
   get oldestDirty(): Line | undefined {
@@ -74,7 +77,8 @@ export class Lines {
 
   /** Is an older lane to be looked at before this place of the oldest dirty line? Sets the line's order right. */
   isBehind(line: Line, place: Place): boolean {
-    if (place.key > line.key) this.#dirty.rekey(line, place.key)
+    const { key } = place.lane.first
+    if (key > line.key) this.#dirty.rekey(line, key)
     return this.#dirty.peek() !== line
   }
 
@@ -100,20 +104,19 @@ export class Lines {
   }
 
   /** The lane of a call that has come to wait; it may not stand yet ({@link stand}). */
-  laneFor(arrival: Arrival): Lane {
-    const { route, partitions, place } = arrival
-    if (partitions === null && place === null) {
+  laneFor(route: Route, keyed: Keyed): Lane {
+    if (keyed.partitions === null && keyed.place === null) {
       if (route.lane instanceof Lane) return route.lane
-      const lane = this.#laneOf(arrival, '')
+      const lane = this.#laneOf(route, keyed, '')
       route.lane = lane
       return lane
     }
-    const id = laneId(arrival)
+    const id = laneId(keyed)
     const lanes = this.#keyed.get(route) ?? new Map<string, Lane>()
     if (lanes.size === 0) this.#keyed.set(route, lanes)
     let lane = lanes.get(id)
     if (lane === undefined) {
-      lane = this.#laneOf(arrival, id)
+      lane = this.#laneOf(route, keyed, id)
       lanes.set(id, lane)
     }
     return lane
@@ -124,6 +127,8 @@ export class Lines {
     const { first, parkedAt } = lane
     lane.key = first.deadlineAtMs
     this.#deadlines.push(lane)
+    this.#setOnly()
+    this.dueMs = Math.min(this.dueMs, lane.key)
     parkedAt.key = first.key
     parkedAt.line.parked.push(parkedAt)
     lane.setPassable(first)
@@ -147,18 +152,13 @@ export class Lines {
     else this.#setRefill(place.line, nowMs, ahead)
   }
 
-  /** The first waiter of a lane has left: the next takes its places, or the lane goes. */
-  advance(lane: Lane): void {
-    const { parkedAt, waiters } = lane
-    const { first } = waiters
-    if (first !== null) {
-      parkedAt.line.parked.rekey(parkedAt, first.key)
-      this.#deadlines.rekey(lane, first.deadlineAtMs)
-      return
-    }
+  /** The last waiter of a lane has left, and it stands no more. */
+  leave(lane: Lane): void {
+    const { parkedAt } = lane
     parkedAt.line.parked.remove(parkedAt)
     if (parkedAt.line.parked.size === 0) this.#settle(parkedAt.line)
     this.#deadlines.remove(lane)
+    this.#setOnly()
     if (lane.passes.length > 0) lane.passes = []
     if (lane.id !== '') this.#forget(lane)
   }
@@ -174,13 +174,18 @@ export class Lines {
     }
   }
 
-  #laneOf(arrival: Arrival, id: string): Lane {
-    const lines = arrival.resources.map((resource) => {
+  #setOnly(): void {
+    this.only = this.#deadlines.size === 1 ? this.#deadlines.peek() : undefined
+    if (this.#deadlines.size === 0) this.dueMs = Number.POSITIVE_INFINITY
+  }
+
+  #laneOf(route: Route, keyed: Keyed, id: string): Lane {
+    const lines = resourcesOf(route, keyed).map((resource) => {
       const line = this.of(resource) ?? new Line(resource)
       resource.line = line
       return line
     })
-    return new Lane(arrival, id, lines)
+    return new Lane(route, keyed, id, lines)
   }
 
   /** Nobody stands in the line any more: there is nobody to look for, now or later. */
@@ -195,6 +200,7 @@ export class Lines {
     // A dirty line is looked at before any refill of it, and has its refill set then.
     if (!line.resource.timed || line.dirty || line.parked.size === 0) return
     const atMs = nowMs + Math.max(1, line.resource.msUntilRoom(nowMs, ahead))
+    this.dueMs = Math.min(this.dueMs, atMs)
     if (line.heapIndex !== -1) this.#refills.rekey(line, atMs)
     else {
       line.key = atMs
@@ -204,7 +210,7 @@ export class Lines {
 }
 
 /** The keys of a lane: names and keys may contain anything, so each comes after its length. */
-function laneId({ partitions, place }: Arrival): string {
+function laneId({ partitions, place }: Keyed): string {
   const keys = (partitions ?? []).map(({ id, pool }) => lengthAndText(pool.scope.name) + lengthAndText(id))
   return `${place === null ? '' : lengthAndText(place.id)}|${keys.join('')}`
 }

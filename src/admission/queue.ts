@@ -2,13 +2,14 @@ import { Alarm } from '../alarm.ts'
 import type { Timeline } from '../clock.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { Program } from '../program/program.ts'
+import type { Program, Route } from '../program/program.ts'
 import { ABORTED, type Refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import { Departures } from './departures.ts'
-import type { Arrival, Lane, Line, Place } from './lane.ts'
+import type { Lane, Line, Place } from './lane.ts'
 import type { Lease } from './lease.ts'
 import { Lines } from './lines.ts'
+import type { Keyed } from './needs.ts'
 import { onOwnLooks, onOwnTimer } from './own-timer.ts'
 import { Passes } from './passes.ts'
 import { Waiter } from './waiter.ts'
@@ -90,19 +91,24 @@ export class Queue {
   }
 
   /** The one way in. The caller has checked the bounds; the reservation is returned when the waiter leaves (QUE-1). */
-  enqueue(arrival: Arrival, nowMs: number): Promise<Lease | Refusal> {
-    const { route, policy, bytes, signal } = arrival
+  enqueue(
+    route: Route,
+    keyed: Keyed,
+    bytes: number,
+    signal: AbortSignal | undefined,
+    nowMs: number,
+  ): Promise<Lease | Refusal> {
     this.#lines.arrivals += 1
     this.#ledger.reserve(bytes)
     this.#totals.queued += 1
     route.program.queued += 1
-    const lane = this.#lines.laneFor(arrival)
+    const lane = this.#lines.laneFor(route, keyed)
     if (lane.waiters.size === 0) lane.parkedAt = this.#lackingNewcomer(lane, nowMs) ?? lane.last
     for (const line of lane.lines) {
       line.resource.waiting += 1
       if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#lines.arrivals
     }
-    const waiter = new Waiter(lane, this.#lines.arrivals, bytes, nowMs, nowMs + policy.maxQueueDelayMs)
+    const waiter = new Waiter(lane, this.#lines.arrivals, bytes, nowMs)
     lane.waiters.append(waiter)
     const isFirst = lane.waiters.size === 1
     if (isFirst) this.#lines.stand(lane, nowMs)
@@ -140,7 +146,7 @@ export class Queue {
       const line = resource.waiting === 0 ? undefined : this.#lines.of(resource)
       if (line !== undefined) lines.push(line)
     }
-    this.#departures.handedOut(lines, Number.POSITIVE_INFINITY, nowMs)
+    this.#departures.handedToNewcomer(lines, nowMs)
     // Another waiter may be protected now, and what was kept for the one before is free.
     if (!this.#backlog) this.#dispatch(nowMs)
     this.#setAlarm()
@@ -168,20 +174,24 @@ export class Queue {
    */
   settle(nowMs: number): void {
     // As a rule nothing is due when a call arrives (`queue.release`).
-    if (nowMs < this.#lines.nextMs && this.#lines.oldestDirty === undefined) return
+    if (nowMs < this.#lines.dueMs && this.#lines.oldestDirty === undefined) return
     this.handOut(nowMs)
   }
 
   /** As {@link settle}, after {@link offer}. */
   handOut(nowMs: number): void {
+    if (nowMs >= this.#lines.dueMs) this.#expireAndRefill(nowMs)
+    if (!this.#backlog || this.#ownTimers) this.#dispatch(nowMs)
+    this.#setAlarm()
+  }
+
+  #expireAndRefill(nowMs: number): void {
     for (let lane = this.#lines.expired(nowMs); lane !== undefined; lane = this.#lines.expired(nowMs)) {
       // Where it stands may have room by now, with nobody looking because another scope blocks all (ADM-10).
       const { line } = lane.lacking(nowMs, lane.first === this.#passes.protected) ?? lane.parkedAt
       this.#departures.refuse(lane.first, line.resource.scope.refuse('queue_timeout'))
     }
     this.#lines.refill(nowMs)
-    if (!this.#backlog || this.#ownTimers) this.#dispatch(nowMs)
-    this.#setAlarm()
   }
 
   /** Every waiter leaves with this answer (stop). */
@@ -266,8 +276,8 @@ export class Queue {
 
   /** Who is to be looked at next in a line that may have room; undefined: nobody there can use what it has. */
   #nextAt(line: Line, nowMs: number): Place | undefined {
-    const { resource, kept, parked } = line
-    if (resource.msUntilRoom(nowMs, kept) === 0) return parked.peek()
+    const { resource, kept } = line
+    if (resource.msUntilRoom(nowMs, kept) === 0) return line.oldest()
     if (kept === 0 || resource.msUntilRoom(nowMs, 0) > 0) return undefined
     const place = this.#passes.protected?.lane.parkedAt
     return place?.line === line ? place : undefined
@@ -283,6 +293,6 @@ export class Queue {
       this.#alarm.clear()
       this.#continuation.clear()
       this.#backlog = false
-    } else if (!this.#ownTimers) this.#alarm.setBy(this.#lines.nextMs)
+    } else if (!this.#ownTimers) this.#alarm.setBy(this.#lines.dueMs)
   }
 }

@@ -1,6 +1,6 @@
 import { assert } from '../assert.ts'
 import type { HeapItem } from '../heap.ts'
-import { ListItem } from '../list.ts'
+import type { List, ListItem } from '../list.ts'
 import type { Refusal } from '../refusal.ts'
 import type { Lane } from './lane.ts'
 import type { Lease } from './lease.ts'
@@ -13,11 +13,14 @@ import type { Lease } from './lease.ts'
  *
  * It leaves `waiting` once, when the queue unlinks it, so a grant to a waiter that is gone cannot happen (QUE-10).
  */
-export class Waiter extends ListItem<Waiter> implements HeapItem {
+export class Waiter implements ListItem<Waiter>, HeapItem {
   readonly lane: Lane
   readonly bytes: number // declared bytes reserved
   readonly enqueuedAtMs: number
-  readonly deadlineAtMs: number // captured at enqueue; no update moves it (QUE-3)
+  /** Null once it has left. */
+  list: List<Waiter> | null
+  previous: Waiter | null
+  next: Waiter | null
   /** Arrival number: older is less. */
   key: number
   heapIndex: number // in the queue's heap of waiters that were passed too often
@@ -26,8 +29,7 @@ export class Waiter extends ListItem<Waiter> implements HeapItem {
   readonly #settle: (answer: Lease | Refusal) => void
   #stopListening: (() => void) | null
 
-  constructor(lane: Lane, arrival: number, bytes: number, enqueuedAtMs: number, deadlineAtMs: number) {
-    super()
+  constructor(lane: Lane, arrival: number, bytes: number, enqueuedAtMs: number) {
     let settle: ((answer: Lease | Refusal) => void) | undefined
     this.answered = new Promise((resolve) => {
       settle = resolve
@@ -36,11 +38,18 @@ export class Waiter extends ListItem<Waiter> implements HeapItem {
     this.lane = lane
     this.bytes = bytes
     this.enqueuedAtMs = enqueuedAtMs
-    this.deadlineAtMs = deadlineAtMs
+    this.list = null
+    this.previous = null
+    this.next = null
     this.key = arrival
     this.heapIndex = -1
     this.#settle = settle
     this.#stopListening = null
+  }
+
+  /** Both as captured at enqueue: no update moves it (QUE-3). */
+  get deadlineAtMs(): number {
+    return this.enqueuedAtMs + this.lane.delayMs
   }
 
   /** Has it not been answered yet? */
@@ -56,8 +65,10 @@ export class Waiter extends ListItem<Waiter> implements HeapItem {
 
   /** Gives the caller its answer. Once, by the queue, after it has unlinked the waiter. */
   answer(answer: Lease | Refusal): void {
-    this.#stopListening?.()
-    this.#stopListening = null
+    if (this.#stopListening !== null) {
+      this.#stopListening()
+      this.#stopListening = null
+    }
     this.#settle(answer)
   }
 }

@@ -192,7 +192,7 @@ async function bytesOf(subject: Subject): Promise<number> {
     return Math.max(0, heapBytes() - before) / n
   }
   const about = await sample(64 * step)
-  const n = step * Math.ceil(Math.min(50_000, Math.max(64, BYTES_AT_ONCE / Math.max(1, about))) / step)
+  const n = step * Math.ceil(Math.min(400_000, Math.max(64, BYTES_AT_ONCE / Math.max(1, about))) / step)
   // The least: whatever else allocates meanwhile (a compiler) only adds.
   let least = Number.POSITIVE_INFINITY
   for (let count = 0; count < (exact?.maxBytes === undefined ? 2 : 6); count += 1) {

@@ -84,7 +84,7 @@ export class AdmissionCore {
     this.#timeline = new Timeline(clock)
     this.#kernel = new Kernel()
     this.#totals = noTotals()
-    this.#lifecycle = new Lifecycle()
+    this.#lifecycle = new Lifecycle((isGuarded) => this.#front.guard(isGuarded))
     this.#retirement = new Retirement()
     this.#publication = new Publication(this.#lifecycle, this.#kernel, this.#retirement)
     const onLeft = (program: Program): void => this.#left(program)
@@ -119,7 +119,7 @@ export class AdmissionCore {
 
   /** Is every new call refused, without being judged: sealed by a drain, or stopped? */
   get closed(): boolean {
-    if (this.#lifecycle.isGuarded) this.#draining.look()
+    this.#draining.look()
     return this.#lifecycle.closed !== null
   }
 
@@ -147,7 +147,7 @@ export class AdmissionCore {
 
   /**
    * Binds a (contract, method), so that its calls look nothing up but once after each publication. For ways that are
-   * known when a program starts, not for each call: every binding takes a slot for good.
+   * known when a program starts, not for each call: every binding is kept for good, and told of each publication.
    */
   route(contract?: string, method?: string): BoundRoute {
     return this.#front.bind(contract, method)
@@ -267,7 +267,7 @@ export class AdmissionCore {
 
   /** The most restrictive rate of a route's scopes, for `RateLimit` fields; undefined without a rate (WEB-4). */
   rateStatus(contract?: string, method?: string): RateStatus | undefined {
-    const { program } = this.#front
+    const program = this.#publication.current
     return program === null ? undefined : rateStatusOf(program.route(contract, method), this.#timeline.nowMs())
   }
 
@@ -298,7 +298,7 @@ export class AdmissionCore {
 
   /** The rest of a commit: calls see the program, and whoever a larger limit made room for starts. */
   #published({ program, staging, difference }: Prepared): Published {
-    this.#front.program = program
+    this.#front.publish(program)
     for (const { state } of staging.limits) this.#queue.resized(state)
     for (const { state } of staging.openBodies) {
       for (const key of state.keys()) this.#queue.resized(key)

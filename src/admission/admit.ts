@@ -1,4 +1,5 @@
 import type { Timeline } from '../clock.ts'
+import { Concurrency } from '../kernel/concurrency.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
@@ -50,10 +51,7 @@ export class Admission implements CallKeeper {
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
     if (route.isPlain && this.#ledger.calls === 0) {
       const { global, contract, method, program } = route
-      if (global.hasRoom && contract.hasRoom && method.hasRoom) {
-        global.take()
-        contract.take()
-        method.take()
+      if (Concurrency.takeEach(global, contract, method)) {
         program.active += 1
         this.#totals.admitted += 1
         return new PermitLease(route, null)

@@ -1,4 +1,4 @@
-import type { Program } from '../program/program.ts'
+import type { Program, Route } from '../program/program.ts'
 import { ABORTED, type Refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import type { Admission, Answer } from './admit.ts'
@@ -13,90 +13,131 @@ export interface BoundRoute {
 
 /** What else may decide about a call than limits. */
 export interface Door {
-  /** Is there more to a call than being judged: is this announcing, draining or stopped? */
-  readonly isGuarded: boolean
   /** Answers every new call; null: calls are judged. */
   readonly closed: Refusal | null
 }
 
 const NO_CALL: Call = {}
 
-/** Where a call comes in: it captures the program in force, or is not measured while there is none. */
+/**
+ * Where a call comes in: it captures the program in force, or is not measured while there is none.
+ *
+ * What a bound way needs is kept with it, from its first call after a change to the next change: its route while calls
+ * are judged, or the lease that all get while disabled; neither while the door is guarded. So most calls ask nobody
+ * else (`core.immediate`, `core.disabled`), and a program that is no longer current lives on in no way (PUB-7).
+ */
 export class Front {
-  /** The current one; null while disabled. Written by the control plane, one load away from a call. */
-  program: Program | null
-  readonly door: Door
   readonly admission: Admission
-  readonly #totals: Totals
+  readonly totals: Totals
+  readonly #door: Door
   readonly #look: () => void
+  readonly #ways: FrontRoute[]
+  #isGuarded: boolean
+  #current: Program | null // null: disabled
   #open: Lease
-  #slots: number // bindings made
 
   /** `look` brings a guarded door up to date. */
   constructor(door: Door, admission: Admission, totals: Totals, look: () => void) {
-    this.program = null
-    this.door = door
     this.admission = admission
-    this.#totals = totals
+    this.totals = totals
+    this.#door = door
     this.#look = look
+    this.#ways = []
+    this.#isGuarded = false
+    this.#current = null
     this.#open = new OpenLease(0)
-    this.#slots = 0
+  }
+
+  publish(program: Program): void {
+    this.#current = program
+    this.#changed()
   }
 
   /** From now on no limit applies (ADM-11); `generation` is that of the last program. */
   disable(generation: number): void {
-    this.program = null
+    this.#current = null
     this.#open = new OpenLease(generation)
+    this.#changed()
   }
 
-  admit(call: Call = NO_CALL): Answer {
-    const { program } = this
-    if (program === null || this.door.isGuarded) return this.admitGuarded(call, call.contract, call.method)
-    return this.admission.admit(program.route(call.contract, call.method), call)
+  /** Is there more to a call than being judged: is this announcing, draining or stopped? */
+  guard(isGuarded: boolean): void {
+    this.#isGuarded = isGuarded
+    this.#changed()
   }
 
   bind(contract: string | undefined, method: string | undefined): BoundRoute {
-    return new FrontRoute(this, contract, method, this.#slots++)
+    const way = new FrontRoute(this, contract, method)
+    this.#ways.push(way)
+    return way
   }
 
-  /** A call while there is more to it than being judged: disabled, announcing, draining or stopped. */
-  admitGuarded(call: Call, contract: string | undefined, method: string | undefined): Answer {
-    const { program, door } = this
-    if (door.isGuarded) {
+  admit(call: Call = NO_CALL): Answer {
+    return this.admitBy(null, call, call.contract, call.method)
+  }
+
+  /** A call by a way that is not kept, or by none. */
+  admitBy(way: FrontRoute | null, call: Call, contract: string | undefined, method: string | undefined): Answer {
+    if (this.#isGuarded) {
       this.#look()
-      const { closed } = door
+      const { closed } = this.#door
       if (closed !== null) return this.#refuse(closed)
     }
-    if (program !== null) return this.admission.admit(program.route(contract, method), call)
+    const isKept = way !== null && !this.#isGuarded
+    const program = this.#current
+    if (program !== null) {
+      const route = program.route(contract, method)
+      if (isKept) way.route = route
+      return this.admission.admit(route, call)
+    }
+    if (isKept) way.open = this.#open
     // While disabled nothing is asked and nothing is held (ADM-11).
     const { signal } = call
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
-    this.#totals.admitted += 1
+    this.totals.admitted += 1
     return this.#open
   }
 
+  #changed(): void {
+    for (const way of this.#ways) way.forget()
+  }
+
   #refuse(answer: Refusal): Refusal {
-    this.#totals.refused[answer.reason] += 1
+    this.totals.refused[answer.reason] += 1
     return answer
   }
 }
 
 class FrontRoute implements BoundRoute {
+  /** Null: not known, disabled, or guarded. */
+  route: Route | null
+  /** Null: not known, enabled, or guarded. */
+  open: Lease | null
   readonly #front: Front
   readonly #contract: string | undefined
   readonly #method: string | undefined
-  readonly #slot: number
 
-  constructor(front: Front, contract: string | undefined, method: string | undefined, slot: number) {
+  constructor(front: Front, contract: string | undefined, method: string | undefined) {
+    this.route = null
+    this.open = null
     this.#front = front
     this.#contract = contract
     this.#method = method
-    this.#slot = slot
   }
 
   admit(call: Call = NO_CALL): Answer {
-    const { program, door, admission } = this.#front
-    if (program === null || door.isGuarded) return this.#front.admitGuarded(call, this.#contract, this.#method)
-    return admission.admit(program.boundRoute(this.#slot, this.#contract, this.#method), call)
+    const { route } = this
+    if (route !== null) return this.#front.admission.admit(route, call)
+    const { open } = this
+    if (open === null || call.signal !== undefined) {
+      return this.#front.admitBy(this, call, this.#contract, this.#method)
+    }
+    this.#front.totals.admitted += 1
+    return open
+  }
+
+  forget(): void {
+    this.route = null
+    this.open = null
   }
 }

@@ -22,14 +22,14 @@ export class Lifecycle {
   drain: 'open' | 'announcing' | 'sealed'
   /** Answers every new call; null: calls are judged. */
   closed: Refusal | null
-  /** Is there more to a call than being judged: is it refused, or is it time to seal? One look for the hot path. */
-  isGuarded: boolean
+  readonly #onGuard: (isGuarded: boolean) => void
 
-  constructor() {
+  /** `onGuard` is told whether there is more to a call than being judged: is it refused, or may it be time to seal? */
+  constructor(onGuard: (isGuarded: boolean) => void = () => {}) {
     this.state = 'disabled'
     this.drain = 'open'
     this.closed = null
-    this.isGuarded = false
+    this.#onGuard = onGuard
   }
 
   get draining(): boolean {
@@ -52,26 +52,26 @@ export class Lifecycle {
 
   announce(): void {
     this.drain = 'announcing'
-    this.isGuarded = true
+    this.#onGuard(true)
   }
 
   seal(): void {
     this.drain = 'sealed'
     this.closed = DRAINING
-    this.isGuarded = true
+    this.#onGuard(true)
   }
 
   resume(): void {
     this.drain = 'open'
     this.closed = null
-    this.isGuarded = false
+    this.#onGuard(false)
   }
 
   /** Returns what waiters are refused with. */
   stop(): Refusal {
     this.state = 'stopped'
     this.closed = STOPPED
-    this.isGuarded = true
+    this.#onGuard(true)
     return STOPPED
   }
 }

@@ -43,6 +43,15 @@ export class Concurrency implements Resource {
     return this.active + ahead < this.limit ? 0 : Number.POSITIVE_INFINITY
   }
 
+  /** Takes one permit of each, or none: checked and taken in one step, so nothing is taken without room. */
+  static takeEach(first: Concurrency, second: Concurrency, third: Concurrency): boolean {
+    if (first.active >= first.limit || second.active >= second.limit || third.active >= third.limit) return false
+    first.active += 1
+    second.active += 1
+    third.active += 1
+    return true
+  }
+
   /** Takes one permit. The caller has seen room in this same turn and owes exactly one {@link release}. */
   take(): void {
     assert(this.active < this.limit, 'a permit is taken without room')

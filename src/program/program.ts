@@ -186,7 +186,6 @@ export class Program {
   readonly keeper: CallKeeper
   #global: Route | null
   #contracts: ReadonlyMap<string, ContractRoutes>
-  readonly #bound: (Route | undefined)[] // by slot
   active: number // admitted calls that have not released, ≥ 0
   queued: number // waiters, ≥ 0
 
@@ -197,7 +196,6 @@ export class Program {
     this.keeper = keeper
     this.#global = null
     this.#contracts = new Map()
-    this.#bound = []
     this.active = 0
     this.queued = 0
   }
@@ -216,18 +214,6 @@ export class Program {
     }
     if (this.#global === null) throw new Error('Sluice invariant broken: a program is used before it is bound')
     return this.#global
-  }
-
-  /**
-   * The route of a way that was bound before, kept here and not where it is bound: a program that is no longer current
-   * must not live on in ways that nobody has gone since (PUB-7).
-   */
-  boundRoute(slot: number, contract: string | undefined, method: string | undefined): Route {
-    const bound = this.#bound[slot]
-    if (bound !== undefined) return bound
-    const route = this.route(contract, method)
-    this.#bound[slot] = route
-    return route
   }
 
   get isIdle(): boolean {

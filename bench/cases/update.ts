@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { AdmissionCore } from '../../src/admission-core.ts'
-import { parseConfig } from '../../src/config/parse.ts'
+import { parseConfig, parseConfigSteps } from '../../src/config/parse.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import type { Config } from '../../src/config/types.ts'
 import { Lifecycle } from '../../src/control/lifecycle.ts'
 import { Publication } from '../../src/control/publication.ts'
 import { Retirement } from '../../src/control/retirement.ts'
@@ -9,6 +10,7 @@ import { prepareFirst, prepareNext } from '../../src/control/update.ts'
 import { Kernel } from '../../src/kernel/kernel.ts'
 import { compile } from '../../src/program/compile.ts'
 import { difference } from '../../src/program/plan.ts'
+import type { Program } from '../../src/program/program.ts'
 import { atOnce } from '../../src/steps.ts'
 import { type Contestant, type Group, median, type Reading, type Size, type Subject } from '../engine.ts'
 import { nextImmediate, nextTurn } from '../host.ts'
@@ -45,16 +47,21 @@ function steps(rules: number): readonly Contestant[] {
   const document = manyRules(rules)
   return [
     each(`unit.valibot@${rules}`, () => () => (v.parse(configSchema, document).contracts === undefined ? 0 : 1)),
-    each(`update.parse@${rules}`, () => () => (parseConfig(document).contracts === undefined ? 0 : 1)),
+    each(`update.parse.first@${rules}`, () => () => (parseConfig(document).contracts === undefined ? 0 : 1)),
+    each(`update.parse@${rules}`, () => {
+      const known = parseConfig(documents[1])
+      return () => (parsedLike(document, known).contracts === undefined ? 0 : 1)
+    }),
     each(`update.difference@${rules}`, () => {
-      const [before, after] = [parseConfig(documents[0]), parseConfig(documents[1])]
+      const before = parseConfig(documents[0])
+      const after = parsedLike(documents[1], before)
       return () => (difference(before, after).plan.resized.length === CHANGED ? 1 : 0)
     }),
     each(`update.compile@${rules}`, () => {
-      const { kernel, publication } = enabled(documents[0])
-      const config = parseConfig(documents[1])
+      const { kernel, source } = enabled(documents[0])
+      const config = parsedLike(documents[1], source.config)
       return () => {
-        const { staging } = compile(config, publication.generation + 1, kernel, KEEPER)
+        const { staging } = compile(config, source.generation + 1, kernel, KEEPER, source)
         return staging.limits.length === CHANGED ? 1 : 0
       }
     }),
@@ -83,11 +90,17 @@ function steps(rules: number): readonly Contestant[] {
   ]
 }
 
-function enabled(document: unknown): { kernel: Kernel; publication: Publication } {
+/** As an update reads it: what did not change is taken from the configuration in force. */
+function parsedLike(document: unknown, known: Config): Config {
+  return atOnce(parseConfigSteps(document, {}, known))
+}
+
+function enabled(document: unknown): { kernel: Kernel; publication: Publication; source: Program } {
   const kernel = new Kernel()
   const publication = new Publication(new Lifecycle(), kernel, new Retirement())
-  publication.enable(prepareFirst(document, 1, { kernel, keeper: KEEPER, selectors: new Set() }))
-  return { kernel, publication }
+  const prepared = prepareFirst(document, 1, { kernel, keeper: KEEPER, selectors: new Set() })
+  publication.enable(prepared)
+  return { kernel, publication, source: prepared.program }
 }
 
 /** The step that nobody may come between, and the longest that the event loop stands still. Microseconds and C. */
@@ -151,6 +164,7 @@ export const updateGroups: readonly Group[] = SIZES.full.map((rules) => ({
   contestants: (size) => (SIZES[size].includes(rules) ? steps(rules) : []),
   ratios: [
     { of: `update.whole@${rules}`, to: [`unit.valibot@${rules}`], goal: 'P21', max: 1.5 },
+    { of: `update.parse.first@${rules}`, to: [`unit.valibot@${rules}`] },
     { of: `update.parse@${rules}`, to: [`unit.valibot@${rules}`] },
     { of: `update.difference@${rules}`, to: [`unit.valibot@${rules}`] },
     { of: `update.compile@${rules}`, to: [`unit.valibot@${rules}`] },

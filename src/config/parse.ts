@@ -25,9 +25,11 @@ export function parseConfig(candidate: unknown, options: ParseOptions = {}): Con
 /**
  * {@link parseConfig} that yields after about every 500 scopes, so that a large candidate need not hold up the event
  * loop. A candidate that changes between two steps is read partly before and partly after; its copy is valid anyway.
+ *
+ * What the candidate says like a known configuration, made with the same selectors, is that one's: the same objects.
  */
-export function* parseConfigSteps(candidate: unknown, options: ParseOptions = {}): Steps<Config> {
-  const walk = new Walk(candidate, options.selectors)
+export function* parseConfigSteps(candidate: unknown, options: ParseOptions = {}, known?: Config): Steps<Config> {
+  const walk = new Walk(candidate, options.selectors, known)
   while (walk.visit(PROPERTIES_PER_STEP)) yield
   return walk.result()
 }

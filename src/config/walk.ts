@@ -1,4 +1,4 @@
-import * as v from 'valibot'
+import type * as v from 'valibot'
 import { AdmissionConfigError, type ConfigIssue } from '../errors.ts'
 import { configSchema } from './schema.ts'
 import { type ObjectShape, type RecordShape, type Shape, shapeOf, type ValueShape } from './shape.ts'
@@ -21,7 +21,7 @@ interface Properties {
   [key: string]: unknown
 }
 
-/** An object of the candidate on the way from the root to where the walk is, and the copy that is made of it. */
+/** An object of the candidate on the way from the root to where the walk is, and what is made of it. */
 interface Level {
   readonly parent: Level | null
   /** Its own key in `parent`. */
@@ -31,35 +31,35 @@ interface Level {
   readonly keys: readonly string[]
   nextKey: number
   pointer: string | null
-  /** Has every known key that was given; where the value was wrong, it is `undefined`. */
-  readonly copy: Properties
+  /** What the known configuration has in this place, if that has the same shape, and the keys of it. */
+  readonly known: Readonly<Properties> | undefined
+  readonly knownKeys: readonly string[]
+  /** How many of them came up so far, in order and with the very values. Counts until there is a copy. */
+  sameKeys: number
+  /** Null: nothing is different so far. Has every known key that was given; where the value was wrong, it is `undefined`. */
+  copy: Properties | null
 }
 
 /**
  * Copies a candidate along the shape of a configuration, so that neither the candidate's depth nor its cycles matter.
  * The levels are a list of its own and not the call stack, so that it can pause after any property.
+ *
+ * A known configuration, one that was made with the same selectors, saves most of that where the candidate says the
+ * same: what it has was judged, and an object of it that would come out equal is taken instead of a copy, being frozen.
+ * So equal parts of two configurations are one object, which whoever compares them can count on for speed.
  */
 export class Walk {
   readonly #selectors: { has(name: string): boolean } | undefined
   readonly #issues: ConfigIssue[]
-  readonly #root: Level
   #level: Level | null
+  #made: unknown
 
-  constructor(candidate: unknown, selectors: { has(name: string): boolean } | undefined) {
+  constructor(candidate: unknown, selectors: { has(name: string): boolean } | undefined, known: Config | undefined) {
     this.#selectors = selectors
     this.#issues = []
     // The document is the only member of a level above it, and so no special case anywhere but in pointers.
-    this.#root = {
-      parent: null,
-      key: '',
-      shape: ROOT_SHAPE,
-      input: { [ROOT]: candidate },
-      keys: [ROOT],
-      nextKey: 0,
-      pointer: null,
-      copy: {},
-    }
-    this.#level = this.#root
+    this.#level = levelOf(null, '', ROOT_SHAPE, { [ROOT]: candidate }, known && { [ROOT]: known })
+    this.#made = undefined
   }
 
   /** Visits about that many properties; says whether any are left. */
@@ -76,14 +76,14 @@ export class Walk {
 
   /** @throws {AdmissionConfigError} when there was any issue. The walk is over. */
   result(): Config {
-    const config = this.#root.copy[ROOT]
-    if (isFaultless(config, this.#issues)) return config
+    if (isFaultless(this.#made, this.#issues)) return this.#made
     throw new AdmissionConfigError(this.#issues)
   }
 
   #property(level: Level, key: string): void {
     const { shape, input } = level
-    if (shape.kind === 'record' && !this.#id(level, key, shape.id)) return
+    const known = knownOf(level, key)
+    if (shape.kind === 'record' && known === undefined && !this.#id(level, key, shape.id)) return
     const its = shape.kind === 'record' ? shape.value : shape.settings.get(key)
     if (its === undefined) {
       this.#report(level, key, `is not a setting here: ${show(key)}; known are ${settingsOf(shape)}`)
@@ -96,32 +96,31 @@ export class Walk {
       this.#fail(level, key, UNREADABLE)
       return
     }
-    if (value !== undefined) this.#copy(level, key, its, value)
+    if (value === undefined) return
+    if (value === known) put(level, key, known)
+    else this.#copy(level, key, its, value, known)
   }
 
   /** Whether it is a good id. What is under a bad one stays unread: each pointer there would repeat an endless id. */
   #id(level: Level, id: string, shape: ValueShape): boolean {
-    const parsed = v.safeParse(shape.schema, id, FIRST_PROBLEM)
-    if (!parsed.success) this.#fail(level, id, parsed.issues[0].message)
+    const message = faultOf(shape, id)
+    if (message !== null) this.#fail(level, id, message)
     else if (shape.isSelectorName) this.#selector(level, id, id)
-    return parsed.success
+    return message === null
   }
 
-  #copy(level: Level, key: string, shape: Shape, value: unknown): void {
+  #copy(level: Level, key: string, shape: Shape, value: unknown, known: unknown): void {
     if (shape.kind !== 'value') {
-      this.#open(level, key, shape, value)
+      this.#open(level, key, shape, value, known)
       return
     }
-    const parsed = judge(shape.schema, value)
-    if (parsed === null) {
-      this.#fail(level, key, UNREADABLE)
-    } else if (!parsed.success) {
-      this.#fail(level, key, parsed.issues[0].message)
-    } else {
-      const { output } = parsed
-      level.copy[key] = output === 0 ? 0 : output // JSON has -0, no limit needs it
-      if (shape.isSelectorName && typeof output === 'string') this.#selector(level, key, output)
+    const message = faultOf(shape, value)
+    if (message !== null) {
+      this.#fail(level, key, message)
+      return
     }
+    put(level, key, value === 0 ? 0 : value) // JSON has -0, no limit needs it
+    if (shape.isSelectorName && typeof value === 'string') this.#selector(level, key, value)
   }
 
   #selector(level: Level, key: string, name: string): void {
@@ -129,41 +128,51 @@ export class Walk {
     this.#report(level, key, `names no registered selector: ${show(name)}`)
   }
 
-  #open(parent: Level, key: string, shape: Exclude<Shape, ValueShape>, value: unknown): void {
-    let its: Level['shape']
-    let keys: readonly string[]
+  #open(parent: Level, key: string, shape: Exclude<Shape, ValueShape>, value: unknown, known: unknown): void {
     try {
       if (!isPlain(value)) {
         this.#fail(parent, key, `must be a plain object, got ${show(value)}`)
         return
       }
-      its = shape.kind === 'variant' ? (shape.options.get(value[shape.by]) ?? shape.otherwise) : shape
-      keys = Object.keys(value)
+      let its: Level['shape']
+      let like = known
+      if (shape.kind === 'variant') {
+        const option = value[shape.by]
+        its = shape.options.get(option) ?? shape.otherwise
+        if (!isObject(known) || known[shape.by] !== option) like = undefined
+      } else its = shape
+      this.#level = levelOf(parent, key, its, value, isObject(like) ? like : undefined)
     } catch {
       this.#fail(parent, key, UNREADABLE)
-      return
     }
-    // Without a prototype, `__proto__` is an id like any other (CFG-2).
-    const copy: Properties = its.kind === 'record' ? Object.create(null) : {}
-    parent.copy[key] = copy
-    this.#level = { parent, key, shape: its, input: value, keys, nextKey: 0, pointer: null, copy }
   }
 
   #close(level: Level): void {
-    const { shape, copy, parent } = level
+    const { parent, known, knownKeys } = level
+    const isSame = level.copy === null && known !== undefined && level.sameKeys === knownKeys.length
+    const made = isSame ? known : this.#finish(level)
+    this.#level = parent
+    if (parent === null) this.#made = made[ROOT]
+    else put(parent, level.key, made)
+  }
+
+  #finish(level: Level): Readonly<Properties> {
+    const { shape, known, knownKeys } = level
+    const copy = copyOf(level)
     if (shape.kind === 'object') {
       for (const [setting, its] of shape.required) {
-        if (!Object.hasOwn(copy, setting)) this.#copy(level, setting, its, undefined)
+        if (!Object.hasOwn(copy, setting)) this.#copy(level, setting, its, undefined, undefined)
       }
       for (const [setting, value] of shape.defaults) if (!Object.hasOwn(copy, setting)) copy[setting] = value
     }
-    for (const check of shape.checks) this.#check(level, check)
-    Object.freeze(copy)
-    this.#level = parent
+    for (const check of shape.checks) this.#check(level, copy, check)
+    const isSame =
+      known !== undefined && shape.kind === 'object' && shape.defaults.length > 0 && isLike(copy, known, knownKeys)
+    return isSame ? known : Object.freeze(copy)
   }
 
-  #check(level: Level, check: v.GenericValidation): void {
-    const { issues } = check['~run']({ typed: true, value: level.copy }, FIRST_PROBLEM)
+  #check(level: Level, copy: Properties, check: v.GenericValidation): void {
+    const { issues } = check['~run']({ typed: true, value: copy }, FIRST_PROBLEM)
     for (const { path, message } of issues ?? []) {
       const member = path?.[0].key
       if (typeof member === 'string') this.#report(level, member, message)
@@ -172,13 +181,59 @@ export class Walk {
   }
 
   #fail(level: Level, key: string, message: string): void {
-    level.copy[key] = undefined
+    copyOf(level)[key] = undefined
     this.#report(level, key, message)
   }
 
   #report(level: Level, key: string, message: string): void {
     this.#issues.push({ pointer: memberOf(level, key), message })
   }
+}
+
+const NO_KEYS: readonly string[] = []
+
+function levelOf(
+  parent: Level | null,
+  key: string,
+  shape: Level['shape'],
+  input: Readonly<Properties>,
+  known: Readonly<Properties> | undefined,
+): Level {
+  const keys = Object.keys(input)
+  const knownKeys = known === undefined ? NO_KEYS : Object.keys(known)
+  return { parent, key, shape, input, keys, nextKey: 0, pointer: null, known, knownKeys, sameKeys: 0, copy: null }
+}
+
+/** What is known of a member, an own one: settings that `Object.prototype` was given are none. */
+function knownOf({ known, knownKeys, sameKeys }: Level, key: string): unknown {
+  if (known === undefined) return undefined
+  return knownKeys[sameKeys] === key || Object.hasOwn(known, key) ? known[key] : undefined
+}
+
+function put(level: Level, key: string, value: unknown): void {
+  const { known, knownKeys, sameKeys } = level
+  if (level.copy === null && knownKeys[sameKeys] === key && known?.[key] === value) level.sameKeys += 1
+  else copyOf(level)[key] = value
+}
+
+/** The copy, from now on one; what came up until now was as it is known. */
+function copyOf(level: Level): Properties {
+  if (level.copy !== null) return level.copy
+  const { shape, known, knownKeys, sameKeys } = level
+  // Without a prototype, `__proto__` is an id like any other (CFG-2).
+  const copy: Properties = shape.kind === 'record' ? Object.create(null) : {}
+  for (let index = 0; index < sameKeys; index += 1) {
+    const key = knownKeys[index]
+    if (key !== undefined) copy[key] = known?.[key]
+  }
+  level.copy = copy
+  return copy
+}
+
+/** The same settings in the same order. */
+function isLike(copy: Readonly<Properties>, known: Readonly<Properties>, knownKeys: readonly string[]): boolean {
+  const keys = Object.keys(copy)
+  return keys.length === knownKeys.length && keys.every((key, at) => key === knownKeys[at] && copy[key] === known[key])
 }
 
 function settingsOf(shape: Level['shape']): string {
@@ -196,13 +251,17 @@ function memberOf(level: Level, key: string): string {
   return `${pointerOf(level)}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** `null`: an object came instead, and threw when valibot looked at it to name it. */
-function judge(schema: v.GenericSchema, value: unknown): v.SafeParseResult<v.GenericSchema> | null {
+/** What is wrong with a scalar; null: nothing. None of the schemas makes another value of it. */
+function faultOf({ schema }: ValueShape, value: unknown): string | null {
   try {
-    return v.safeParse(schema, value, FIRST_PROBLEM)
+    return schema['~run']({ value }, FIRST_PROBLEM).issues?.[0].message ?? null
   } catch {
-    return null
+    return UNREADABLE // an object came instead, and threw when valibot looked at it to name it
   }
+}
+
+function isObject(value: unknown): value is Readonly<Properties> {
+  return typeof value === 'object' && value !== null
 }
 
 /** From a literal, `JSON.parse`, `structuredClone` or a module, in any realm; not an array, not of any class. */

@@ -31,7 +31,8 @@ export function prepareFirst(candidate: unknown, generation: number, workshop: W
 
 /**
  * parse → plan → compile against the source, in steps of a millisecond or two; a small candidate takes one. Nothing
- * shared has changed when it returns or throws.
+ * shared has changed when it returns or throws. What the candidate says like the source is the source's own: parsing
+ * takes over its objects, so that planning and compiling go only where something changed.
  *
  * Between two steps calls come and go, and states that nobody names or uses are dropped: publishing puts back the ones
  * that the candidate names, and they are as new (STA-3). Whatever else names or resizes a state is a publication, and
@@ -41,10 +42,10 @@ export function prepareFirst(candidate: unknown, generation: number, workshop: W
  * @throws {UnsupportedTransitionError} with every path that an update cannot change (PUB-9).
  */
 export function* prepareNext(candidate: unknown, source: Program, workshop: Workshop): Steps<Prepared> {
-  const config = yield* parseConfigSteps(candidate, { selectors: workshop.selectors })
+  const config = yield* parseConfigSteps(candidate, { selectors: workshop.selectors }, source.config)
   const changes = yield* differenceSteps(source.config, config)
   if (changes.plan.refusals.length > 0) throw new UnsupportedTransitionError(changes.plan.refusals)
-  const compiled = yield* compileSteps(config, source.generation + 1, workshop.kernel, workshop.keeper)
+  const compiled = yield* compileSteps(config, source.generation + 1, workshop.kernel, workshop.keeper, source)
   return { ...compiled, difference: changes }
 }
 

@@ -1,20 +1,8 @@
-import type { Config, MethodConfig, QueueConfig } from '../config/types.ts'
+import type { Config, ContractConfig, MethodConfig, QueueConfig } from '../config/types.ts'
 import { type Kernel, Staging } from '../kernel/kernel.ts'
-import type { Resource } from '../kernel/resource.ts'
 import { atOnce, type Steps } from '../steps.ts'
-import {
-  ASKS_NOTHING,
-  type Asks,
-  type CallKeeper,
-  type ContractRoutes,
-  gateOf,
-  type KeyedGate,
-  limitedOf,
-  Program,
-  type QueuePolicy,
-  Route,
-  type Slots,
-} from './program.ts'
+import type { BoundContract, BoundScope } from './bound-scopes.ts'
+import { type CallKeeper, Program, type QueuePolicy } from './program.ts'
 
 /** What compiling made: a program nobody sees yet, and what publishing it would change in the kernel. */
 export interface Compiled {
@@ -22,50 +10,40 @@ export interface Compiled {
   readonly staging: Staging
 }
 
-/** One scope bound to its states, behind what the scopes above it ask. */
-interface BoundScope {
-  readonly slots: Slots
-  readonly asks: Asks
-}
-
 const SCOPES_PER_STEP = 4096
+const EMPTY: MethodConfig = Object.freeze({})
 
 /**
- * Binds a configuration to the kernel's states, so that its calls look nothing up (ADM-2). Changes nothing: new states
- * and new limits are only staged (PUB-5). O(rules).
+ * Binds a configuration to the kernel's states, so that its calls look nothing up there (ADM-2). Changes nothing: new
+ * states and new limits are only staged (PUB-5).
+ *
+ * Scopes whose configuration is the very object that the source has keep the source's binding: while the source is
+ * current, its states are named and have its limits (STA-1). O(contracts), and O(rules) of the contracts that changed.
  */
-export function compile(config: Config, generation: number, kernel: Kernel, keeper: CallKeeper): Compiled {
-  return atOnce(compileSteps(config, generation, kernel, keeper))
+export function compile(
+  config: Config,
+  generation: number,
+  kernel: Kernel,
+  keeper: CallKeeper,
+  source?: Program,
+): Compiled {
+  return atOnce(compileSteps(config, generation, kernel, keeper, source))
 }
 
-export function* compileSteps(config: Config, generation: number, kernel: Kernel, keeper: CallKeeper): Steps<Compiled> {
+export function* compileSteps(
+  config: Config,
+  generation: number,
+  kernel: Kernel,
+  keeper: CallKeeper,
+  source?: Program,
+): Steps<Compiled> {
   const staging = new Staging(kernel)
-  const program = new Program(generation, config, queuePolicy(config.queue), keeper)
-  const { unlimited } = staging
-  const nothing = { slots: { global: unlimited, contract: unlimited, method: unlimited }, asks: ASKS_NOTHING }
-  const global = bindScope(staging, nothing, config.global ?? {}, undefined, undefined)
-  const contracts = new Map<string, ContractRoutes>()
-  let scopes = 0
-  // By `in`, for the records have no prototype, and `Object.entries` is slow with them (`update.compile`).
-  for (const id in config.contracts) {
-    const contract = config.contracts[id]
-    if (contract === undefined) continue
-    const bound = bindScope(staging, global, contract, id, undefined)
-    const methods = new Map<string, Route>()
-    for (const methodId in contract.methods) {
-      const method = contract.methods[methodId]
-      if (method === undefined) continue
-      const { slots, asks } = bindScope(staging, bound, method, id, methodId)
-      methods.set(methodId, new Route(program, slots, asks))
-      scopes += 1
-      if (scopes % SCOPES_PER_STEP === 0) yield
-    }
-    contracts.set(id, { route: new Route(program, bound.slots, bound.asks), methods })
-    scopes += 1
-    if (scopes % SCOPES_PER_STEP === 0) yield
+  const scopes = {
+    none: { config: EMPTY, concurrency: kernel.unlimited, others: null },
+    global: bindScope(staging, source?.scopes.global, config.global ?? EMPTY, undefined, undefined),
+    contracts: yield* bindContracts(staging, source, config.contracts),
   }
-  program.bind(new Route(program, global.slots, global.asks), contracts)
-  return { program, staging }
+  return { program: new Program(generation, config, queuePolicy(config.queue), keeper, scopes), staging }
 }
 
 function queuePolicy(queue: QueueConfig | undefined): QueuePolicy | null {
@@ -73,57 +51,68 @@ function queuePolicy(queue: QueueConfig | undefined): QueuePolicy | null {
   return queue.maxQueuedCalls === 0 || queue.maxQueuedBytes === 0 || queue.maxQueueDelayMs === 0 ? null : queue
 }
 
+function* bindContracts(
+  staging: Staging,
+  source: Program | undefined,
+  configs: Config['contracts'],
+): Steps<ReadonlyMap<string, BoundContract>> {
+  if (source !== undefined && source.config.contracts === configs) return source.scopes.contracts
+  const contracts = new Map<string, BoundContract>()
+  let scopes = 0
+  // By `in`, for the records have no prototype, and `Object.entries` is slow with them (`update.compile`).
+  for (const id in configs) {
+    const config = configs[id]
+    if (config === undefined) continue
+    const before = source?.scopes.contracts.get(id)
+    if (before?.own.config === config) {
+      contracts.set(id, before)
+    } else {
+      const own = bindScope(staging, before?.own, config, id, undefined)
+      contracts.set(id, { own, methods: yield* bindMethods(staging, before, config, id) })
+    }
+    scopes += 1
+    if (scopes % SCOPES_PER_STEP === 0) yield
+  }
+  return contracts
+}
+
+function* bindMethods(
+  staging: Staging,
+  before: BoundContract | undefined,
+  contract: ContractConfig,
+  contractId: string,
+): Steps<ReadonlyMap<string, BoundScope>> {
+  const methods = new Map<string, BoundScope>()
+  let scopes = 0
+  for (const id in contract.methods) {
+    const config = contract.methods[id]
+    if (config === undefined) continue
+    methods.set(id, bindScope(staging, before?.methods.get(id), config, contractId, id))
+    scopes += 1
+    if (scopes % SCOPES_PER_STEP === 0) yield
+  }
+  return methods
+}
+
 function bindScope(
   staging: Staging,
-  above: BoundScope,
-  scope: MethodConfig,
+  before: BoundScope | undefined,
+  config: MethodConfig,
   contract: string | undefined,
   method: string | undefined,
 ): BoundScope {
-  const { concurrency: limit } = scope
+  if (before?.config === config) return before
+  const { concurrency: limit, rate, partitions, holdUntil, delivery } = config
   const concurrency = limit === undefined ? staging.unlimited : staging.concurrency(contract, method, limit)
-  const slots: Slots =
-    contract === undefined
-      ? { ...above.slots, global: concurrency }
-      : method === undefined
-        ? { global: above.slots.global, contract: concurrency, method: staging.unlimited }
-        : { global: above.slots.global, contract: above.slots.contract, method: concurrency }
-  return { slots, asks: asksOf(staging, above, slots, scope, contract, method) }
-}
-
-function asksOf(
-  staging: Staging,
-  above: BoundScope,
-  slots: Slots,
-  scope: MethodConfig,
-  contract: string | undefined,
-  method: string | undefined,
-): Asks {
-  const { concurrency, rate, partitions, holdUntil, delivery } = scope
-  const { asks } = above
-  const isPlain = rate === undefined && partitions === undefined && asks.resources === null
-  // Most scopes only limit concurrency, which the slots say; so they share what is asked above them.
-  if (isPlain && holdUntil === undefined && delivery === undefined) return asks
-  const settings = {
-    holdUntil: holdUntil ?? asks.holdUntil,
-    delivery: delivery ? { config: delivery, places: staging.delivery(contract, method, delivery) } : asks.delivery,
+  // All but few of ten thousand scopes: told apart first (`update.compile`).
+  if (rate === undefined && partitions === undefined && holdUntil === undefined && delivery === undefined) {
+    return { config, concurrency, others: null }
   }
-  if (isPlain) return { ...asks, ...settings }
-  let { timed, keyed, gates } = asks
-  const own: Resource[] = []
-  if (concurrency !== undefined)
-    own.push(method === undefined ? (contract === undefined ? slots.global : slots.contract) : slots.method)
-  if (rate !== undefined) {
-    const state = staging.rate(contract, method, rate)
-    own.push(state)
-    timed = [...timed, state]
+  const others = {
+    rate: rate && staging.rate(contract, method, rate),
+    pools: Object.entries(partitions ?? {}).map(([selector, its]) => staging.pool(contract, method, selector, its)),
+    holdUntil,
+    delivery: delivery && { config: delivery, places: staging.delivery(contract, method, delivery) },
   }
-  const resources = [...(asks.resources ?? limitedOf(above.slots)), ...own]
-  if (gates !== null) gates = [...gates, ...own.map(gateOf)]
-  for (const [selector, partition] of Object.entries(partitions ?? {})) {
-    const gate: KeyedGate = { kind: 'pool', pool: staging.pool(contract, method, selector, partition) }
-    keyed = [...keyed, gate]
-    gates = [...(gates ?? resources.map(gateOf)), gate]
-  }
-  return { resources, timed, keyed, gates, ...settings }
+  return { config, concurrency, others }
 }

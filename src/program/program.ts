@@ -3,6 +3,8 @@ import { type Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
 import type { DeliveryKey, DeliveryPlaces } from '../kernel/delivery.ts'
 import type { Partition, PartitionPool } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
+import { ScopeMap } from '../kernel/scope-map.ts'
+import { type Asks, asksOf, type BoundScopes } from './bound-scopes.ts'
 
 /** A bound on open bodies with the state that counts them. */
 export interface BoundDelivery {
@@ -35,37 +37,10 @@ export interface CallKeeper {
   closeBody(place: DeliveryKey): void
 }
 
-export interface Slots {
-  readonly global: Concurrency
-  readonly contract: Concurrency
-  readonly method: Concurrency
-}
-
-/** What a route asks, as its fields say; lists are shared by the routes below a scope. */
-export interface Asks {
-  /** Null: the limited ones of the slots are all. */
-  readonly resources: readonly Resource[] | null
-  readonly timed: readonly Resource[]
-  readonly keyed: readonly KeyedGate[]
-  /** All in judging order, but for the delivery, which comes first; null: the resources are all. */
-  readonly gates: readonly Gate[] | null
-  readonly holdUntil: HoldUntil | undefined
-  readonly delivery: BoundDelivery | undefined
-}
-
-export const ASKS_NOTHING: Asks = {
-  resources: null,
-  timed: [],
-  keyed: [],
-  gates: null,
-  holdUntil: undefined,
-  delivery: undefined,
-}
-
 /**
- * The way of one (contract, method) through a program, bound to the kernel's states when the program is compiled, so
- * that a call looks nothing up (ADM-2). A scope without concurrency is bound to the kernel's unlimited one: three
- * slots, always present, one shape.
+ * The way of one (contract, method) through a program: the kernel's states that its scopes were bound to when the
+ * program was compiled, so that a call looks nothing up (ADM-2). A scope without concurrency is bound to the kernel's
+ * unlimited one: three slots, always present, one shape.
  */
 export class Route {
   readonly program: Program
@@ -84,36 +59,37 @@ export class Route {
   lane: object | null
   // Most routes need no list of gates, and the others only when they are asked for (`heap.rule`).
   readonly #gates: readonly Gate[] | null
-  #resources: readonly Resource[] | null
+  #resources: readonly Resource[] | undefined
   #scopes: readonly string[] | undefined
 
-  constructor(program: Program, slots: Slots, asks: Asks) {
+  constructor(program: Program, asks: Asks) {
     this.program = program
-    this.global = slots.global
-    this.contract = slots.contract
-    this.method = slots.method
+    this.global = asks.global
+    this.contract = asks.contract
+    this.method = asks.method
     this.timed = asks.timed
-    const places: KeyedGate | undefined = asks.delivery && { kind: 'delivery', places: asks.delivery.places }
-    this.keyed = places === undefined ? asks.keyed : [places, ...asks.keyed]
-    this.isPlain = this.keyed.length === 0 && this.timed.length === 0
-    this.holdUntil = asks.holdUntil ?? 'handler'
+    this.keyed = asks.keyed
+    this.isPlain = asks.keyed.length === 0 && asks.timed.length === 0
+    this.holdUntil = asks.holdUntil
     this.delivery = asks.delivery?.config
     this.lane = null
-    this.#gates =
-      places === undefined ? asks.gates : [places, ...(asks.gates ?? (asks.resources ?? limitedOf(slots)).map(gateOf))]
-    this.#resources = asks.resources
+    this.#gates = asks.gates
+    this.#resources = undefined
     this.#scopes = undefined
   }
 
   /** The resources that need no key, in judging order. */
   get resources(): readonly Resource[] {
-    this.#resources ??= limitedOf(this)
+    this.#resources ??=
+      this.#gates === null
+        ? [this.global, this.contract, this.method].filter(({ limit }) => limit !== UNLIMITED)
+        : this.#gates.flatMap((gate) => (gate.kind === 'resource' ? [gate.resource] : []))
     return this.#resources
   }
 
   /** Everything the route asks, in judging order: delivery, global, contract, method; each concurrency, rate, partitions. */
   get gates(): readonly Gate[] {
-    return this.#gates ?? this.resources.map(gateOf)
+    return this.#gates ?? this.resources.map((resource) => ({ kind: 'resource', resource }))
   }
 
   /** Has the route partitions, so that a lease may hold more than the three slots? */
@@ -151,15 +127,6 @@ export class Route {
   }
 }
 
-/** The slots that stand for a limit. */
-export function limitedOf({ global, contract, method }: Slots): Resource[] {
-  return [global, contract, method].filter(({ limit }) => limit !== UNLIMITED)
-}
-
-export function gateOf(resource: Resource): Gate {
-  return { kind: 'resource', resource }
-}
-
 /** A scope's concurrency and rate have its name once, each of its pools one of its own. */
 function namesOf(gates: readonly Gate[]): string[] {
   const names = new Set<string>()
@@ -168,11 +135,6 @@ function namesOf(gates: readonly Gate[]): string[] {
     else if (gate.kind === 'pool') names.add(gate.pool.scope.name)
   }
   return [...names]
-}
-
-export interface ContractRoutes {
-  readonly route: Route
-  readonly methods: ReadonlyMap<string, Route>
 }
 
 /**
@@ -184,36 +146,38 @@ export class Program {
   readonly config: Config
   readonly queue: QueuePolicy | null
   readonly keeper: CallKeeper
-  #global: Route | null
-  #contracts: ReadonlyMap<string, ContractRoutes>
+  readonly scopes: BoundScopes
+  // Made when they are first asked for: most of ten thousand are asked for in few generations (`update.compile`).
+  readonly #routes: ScopeMap<Route>
   active: number // admitted calls that have not released, ≥ 0
   queued: number // waiters, ≥ 0
 
-  constructor(generation: number, config: Config, queue: QueuePolicy | null, keeper: CallKeeper) {
+  constructor(generation: number, config: Config, queue: QueuePolicy | null, keeper: CallKeeper, scopes: BoundScopes) {
     this.generation = generation
     this.config = config
     this.queue = queue
     this.keeper = keeper
-    this.#global = null
-    this.#contracts = new Map()
+    this.scopes = scopes
+    this.#routes = new ScopeMap()
     this.active = 0
     this.queued = 0
   }
 
-  /** Once, by the compiler: routes point back at their program. */
-  bind(global: Route, contracts: ReadonlyMap<string, ContractRoutes>): void {
-    this.#global = global
-    this.#contracts = contracts
-  }
-
   /** The route of a call; an id that the configuration does not name has the scopes above it (WEB-1). */
   route(contract: string | undefined, method: string | undefined): Route {
-    if (contract !== undefined) {
-      const routes = this.#contracts.get(contract)
-      if (routes !== undefined) return (method === undefined ? undefined : routes.methods.get(method)) ?? routes.route
-    }
-    if (this.#global === null) throw new Error('Sluice invariant broken: a program is used before it is bound')
-    return this.#global
+    return this.#routes.get(contract, method) ?? this.#makeRoute(contract, method)
+  }
+
+  #makeRoute(contract: string | undefined, method: string | undefined): Route {
+    const { global, contracts, none } = this.scopes
+    const its = contract === undefined ? undefined : contracts.get(contract)
+    const own = method === undefined ? undefined : its?.methods.get(method)
+    // Not kept under names that are not configured: there is no end to those.
+    if (contract !== undefined && its === undefined) return this.route(undefined, undefined)
+    if (method !== undefined && own === undefined) return this.route(contract, undefined)
+    const route = new Route(this, asksOf(global, its?.own ?? none, own ?? none))
+    this.#routes.set(contract, method, route)
+    return route
   }
 
   get isIdle(): boolean {

@@ -2,6 +2,7 @@ import { expect } from 'vitest'
 import { type ParseOptions, parseConfig } from '../../src/config/parse.ts'
 import type { ConfigInput, FixedWindowConfig, SlidingWindowConfig, TokenBucketConfig } from '../../src/config/types.ts'
 import { AdmissionConfigError, type ConfigIssue } from '../../src/errors.ts'
+import type { Random } from '../support/random.ts'
 
 export const tokenBucket: TokenBucketConfig = {
   algorithm: 'token-bucket',
@@ -52,6 +53,32 @@ export const everything: ConfigInput = {
       },
     },
   },
+}
+
+const ODD = [0, 1, -1, 1.5, 2 ** 31 - 1, 2 ** 31, 1e6, 1e6 + 1, 2 ** 40, 2 ** 41, '1', '', null, true, [], {}, 'body']
+
+/** A copy in which that many settings are left out, added or replaced, often by what is not valid there. */
+export function mutated(document: unknown, mutations: number, random: Random): unknown {
+  const copy: unknown = JSON.parse(JSON.stringify(document))
+  for (let left = mutations; left > 0; left -= 1) {
+    let object = Object(copy)
+    for (;;) {
+      const keys = Object.keys(object)
+      const key = keys[random(keys.length)] ?? 'extra'
+      const below: unknown = object[key]
+      if (typeof below === 'object' && below !== null && random(4) > 0) {
+        object = below
+        continue
+      }
+      const kind = random(4)
+      if (kind === 0) delete object[key]
+      else if (kind === 1)
+        object[['extra', 'rate', 'concurrency', 'holdUntil'][random(4)] ?? ''] = ODD[random(ODD.length)]
+      else object[key] = ODD[random(ODD.length)]
+      break
+    }
+  }
+  return copy
 }
 
 export function issuesOf(candidate: unknown, options?: ParseOptions): readonly ConfigIssue[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config/parse.ts'
-import type { ConfigInput, RateConfig } from '../../src/config/types.ts'
+import type { Config, ConfigInput, RateConfig } from '../../src/config/types.ts'
 import { UNLIMITED } from '../../src/kernel/concurrency.ts'
 import { Kernel } from '../../src/kernel/kernel.ts'
 import { type Compiled, compile } from '../../src/program/compile.ts'
@@ -133,6 +133,49 @@ describe('compile', () => {
       .route(undefined, undefined)
       .gates.flatMap((gate) => (gate.kind === 'pool' ? [gate.pool] : []))
     expect(pools.map((pool) => [...kernel.pools()].includes(pool))).toEqual([false, true])
+  })
+})
+
+describe('compile from a source', () => {
+  const kernel = new Kernel()
+  const first = compiled(
+    { ...full, contracts: { ...full.contracts, '/b': { concurrency: 4, methods: { get: { rate }, put: {} } } } },
+    kernel,
+  )
+  kernel.commit(first.staging)
+  const { config, scopes } = first.program
+  const next = (contracts: Config['contracts'], global = config.global): Compiled =>
+    compile({ ...config, ...(global && { global }), ...(contracts && { contracts }) }, 2, kernel, keeper, first.program)
+
+  it('PUB-3 binds only what is not the very configuration that the source was bound from', () => {
+    const contracts = { ...config.contracts, '/a': { ...config.contracts?.['/a'], concurrency: 9 } }
+    const { program, staging } = next(contracts)
+    expect(program.scopes.global).toBe(scopes.global)
+    expect(program.scopes.contracts.get('/b')).toBe(scopes.contracts.get('/b'))
+    expect(program.scopes.contracts.get('/a')?.methods.get('get')).toBe(scopes.contracts.get('/a')?.methods.get('get'))
+    expect(staging.limits).toEqual([{ state: kernel.concurrency('/a', undefined), limit: 9 }])
+    expect(next(config.contracts).program.scopes.contracts).toBe(scopes.contracts)
+  })
+
+  it('PUB-6 routes are of their own program, and ask what its scopes ask', () => {
+    const { program } = next(config.contracts, { concurrency: 5 })
+    for (const [contract, method, names] of [
+      ['/b', 'get', ['global', 'contract:/b', 'method:/b get']],
+      ['/b', 'put', ['global', 'contract:/b']],
+      ['/c', 'get', ['global']],
+    ] as const) {
+      const [before, after] = [first.program.route(contract, method), program.route(contract, method)]
+      expect([before.program, after.program]).toEqual([first.program, program])
+      expect([after.global, after.contract, after.method]).toEqual([before.global, before.contract, before.method])
+      expect(after.scopes).toEqual(names)
+      expect(before.gates.slice(3)).toEqual(after.gates.slice(1))
+    }
+  })
+
+  it('PUB-2 what is left out is gone', () => {
+    const { program } = next({ '/b': config.contracts?.['/b'] ?? {} })
+    expect(program.route('/a', 'get')).toBe(program.route(undefined, undefined))
+    expect([...program.scopes.contracts.keys()]).toEqual(['/b'])
   })
 })
 

@@ -1,6 +1,7 @@
 import { Admission, type Answer } from './admission/admit.ts'
 import type { Call, Selector } from './admission/call.ts'
 import { type BoundRoute, Front } from './admission/front.ts'
+import { Keeper } from './admission/keeper.ts'
 import { type Lease, PermitLease } from './admission/lease.ts'
 import { Queue } from './admission/queue.ts'
 import { type Clock, nextTurn, SystemClock, Timeline } from './clock.ts'
@@ -89,7 +90,8 @@ export class AdmissionCore {
     this.#publication = new Publication(this.#lifecycle, this.#kernel, this.#retirement)
     const onLeft = (program: Program): void => this.#left(program)
     this.#queue = new Queue(this.#timeline, this.#kernel.ledger, this.#totals, onLeft, options.ownTimers ?? false)
-    this.#admission = new Admission(this.#timeline, this.#kernel.ledger, this.#queue, this.#totals, selectors, onLeft)
+    this.#admission = new Admission(this.#timeline, this.#kernel.ledger, this.#queue, this.#totals, selectors)
+    const keeper = new Keeper(this.#timeline, this.#kernel.ledger, this.#queue, onLeft)
     this.#reporter = new Reporter(onPublish, () => ({
       state: this.state,
       draining: this.draining,
@@ -98,8 +100,8 @@ export class AdmissionCore {
     }))
     this.#draining = new Draining(this.#timeline, this.#lifecycle, this.#reporter, () => this.#counts())
     this.#front = new Front(this.#lifecycle, this.#admission, this.#totals, () => this.#draining.look())
-    this.#workshop = { kernel: this.#kernel, keeper: this.#admission, selectors }
-    this.#unmetered = unmeteredProgram(this.#kernel, this.#admission)
+    this.#workshop = { kernel: this.#kernel, keeper, selectors }
+    this.#unmetered = unmeteredProgram(this.#kernel, keeper)
     if (config !== undefined) this.#enable(config)
   }
 

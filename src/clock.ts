@@ -66,8 +66,9 @@ export class Timeline {
   /** Reads the clock once. Whole milliseconds. */
   nowMs(): number {
     const nowMs = Math.floor(this.#clock.nowMs())
-    if (nowMs > this.#latestMs) this.#latestMs = nowMs
-    return this.#latestMs
+    if (nowMs < this.#latestMs) return this.#latestMs
+    this.#latestMs = nowMs
+    return nowMs
   }
 
   /** As {@link Clock.callAt}; an instant that has been reached is due at once, also while the clock is behind (RAT-1). */

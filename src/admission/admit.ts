@@ -4,7 +4,7 @@ import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { CallKeeper, Program, QueuePolicy, Route } from '../program/program.ts'
+import type { QueuePolicy, Route } from '../program/program.ts'
 import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import type { Call, Selector } from './call.ts'
@@ -22,13 +22,12 @@ export type Answer = Lease | Refusal | Promise<Lease | Refusal>
  * Synchronous up to the answer; nothing is held while something else is asked, so nothing is ever rolled back (ADM-1).
  * A plain route with an empty queue reads no clock and allocates the lease only.
  */
-export class Admission implements CallKeeper {
+export class Admission {
   readonly #timeline: Timeline
   readonly #ledger: QueueLedger
   readonly #queue: Queue
   readonly #totals: Totals
   readonly #selectors: ReadonlyMap<string, Selector>
-  readonly #onLeft: (program: Program) => void
 
   constructor(
     timeline: Timeline,
@@ -36,14 +35,12 @@ export class Admission implements CallKeeper {
     queue: Queue,
     totals: Totals,
     selectors: ReadonlyMap<string, Selector>,
-    onLeft: (program: Program) => void,
   ) {
     this.#timeline = timeline
     this.#ledger = ledger
     this.#queue = queue
     this.#totals = totals
     this.#selectors = selectors
-    this.#onLeft = onLeft
   }
 
   admit(route: Route, call: Call): Answer {
@@ -64,43 +61,11 @@ export class Admission implements CallKeeper {
     return this.#judge(route, call)
   }
 
-  /** All at once, then the waiters that now fit start, in the same turn (ADM-5). By the lease, exactly once. */
-  release(route: Route, partitions: readonly Partition[] | null): void {
-    const { global, contract, method, program } = route
-    global.release()
-    contract.release()
-    method.release()
-    program.active -= 1
-    if (partitions !== null) {
-      for (const partition of partitions) {
-        partition.concurrency?.release()
-        partition.pool.leave(partition)
-      }
-    }
-    if (this.#ledger.calls > 0) this.#offer(route, partitions)
-    if (program.active === 0) this.#onLeft(program)
-  }
-
-  closeBody(place: DeliveryKey): void {
-    place.close()
-    if (place.waiting === 0) return
-    this.#queue.offer(place)
-    this.#queue.handOut(this.#timeline.nowMs())
-  }
-
-  #offer({ global, contract, method }: Route, partitions: readonly Partition[] | null): void {
-    this.#queue.offer(global)
-    this.#queue.offer(contract)
-    this.#queue.offer(method)
-    for (const { concurrency } of partitions ?? []) if (concurrency !== null) this.#queue.offer(concurrency)
-    this.#queue.handOut(this.#timeline.nowMs())
-  }
-
   #judge(route: Route, call: Call): Answer {
     if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
     // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
-    if (this.#ledger.calls === 0 && route.hasRoom(nowMs)) return this.#take(route, null, null, nowMs)
+    if (this.#ledger.calls === 0 && route.hasSlots) return this.#judgeRates(route, call, nowMs)
     let lacking: Resource | undefined
     for (const resource of route.resources) {
       if (this.#hasRoom(resource, nowMs)) continue
@@ -108,6 +73,19 @@ export class Admission implements CallKeeper {
       break
     }
     return this.#decide(route, call, NONE, lacking, nowMs)
+  }
+
+  /** Only a rate can be lacking; of several, the first. It is asked once, for to refuse is to say how long it takes. */
+  #judgeRates(route: Route, call: Call, nowMs: number): Answer {
+    const { timed } = route
+    for (let index = 0; index < timed.length; index += 1) {
+      const rate = timed[index]
+      const waitMs = rate?.msUntilRoom(nowMs, 0)
+      if (rate === undefined || waitMs === 0) continue
+      if (route.program.queue === null) return this.#refuse(refusal(rate.reason, rate.scope.name, waitMs))
+      return this.#decide(route, call, NONE, rate, nowMs)
+    }
+    return this.#take(route, null, null, nowMs)
   }
 
   #judgeKeyed(route: Route, call: Call): Answer {
@@ -120,7 +98,7 @@ export class Admission implements CallKeeper {
     // As in `judge`: nobody waits, so there is no order.
     if (keyed.length === 1 && this.#ledger.calls === 0 && route.hasRoom(nowMs)) {
       const partition = roomyPartition(keyed[0], firstKey, nowMs)
-      if (partition !== undefined) return this.#take(route, [partition], null, nowMs)
+      if (partition !== undefined) return this.#takeOne(route, partition, nowMs)
     }
     return this.#judgeGates(route, call, firstKey, moreKeys, nowMs)
   }
@@ -215,6 +193,17 @@ export class Admission implements CallKeeper {
       place.places.enter(place)
     }
     return new PermitLease(route, { partitions, waitedMs: 0, place, permits: true })
+  }
+
+  /** As {@link #take} with one partition and no place, which is what most calls with a key take (`core.partition`). */
+  #takeOne(route: Route, partition: Partition, nowMs: number): Lease {
+    route.take(nowMs)
+    route.program.active += 1
+    this.#totals.admitted += 1
+    partition.concurrency?.take()
+    partition.rate?.take(nowMs)
+    partition.pool.enter(partition, nowMs)
+    return new PermitLease(route, { partitions: partition.alone, waitedMs: 0, place: null, permits: true })
   }
 
   /**

@@ -17,22 +17,23 @@ export class Concurrency implements Resource {
   readonly scope: Scope
   readonly reason: RefusalReason
   readonly timed: false
-  limit: number // permits, ≥ 0; 0 is closed
-  active: number // permits, ≥ 0
   waiting: number // waiters, ≥ 0
   line: object | null
   /** Does the current program name this scope? If not, it goes once nobody holds or awaits a permit (STA-3). */
   named: boolean
+  // Last, next to what a partition adds: what every call looks at lies together (`core.partition`).
+  limit: number // permits, ≥ 0; 0 is closed
+  active: number // permits, ≥ 0
 
   constructor(scope: Scope, reason: RefusalReason, limit: number) {
     this.scope = scope
     this.reason = reason
     this.timed = false
-    this.limit = limit
-    this.active = 0
     this.waiting = 0
     this.line = null
     this.named = false
+    this.limit = limit
+    this.active = 0
   }
 
   get hasRoom(): boolean {

@@ -15,25 +15,28 @@ const STEPS = 64
  */
 export class Partition extends Concurrency implements HeapItem {
   readonly pool: PartitionPool
-  readonly id: string // the key that the selector returned
   readonly concurrency: Concurrency | null // itself, if the pool limits it
   readonly rate: ScopedRate | null
   users: number // calls that run or wait, ≥ 0
   usedAtMs: number // newest admission or enqueue
-  key: number // a lower bound of freeAtMs, brought up to date when it matters
   heapIndex: number
+  key: number // a lower bound of freeAtMs, brought up to date when it matters
+  /** What a lease of this one alone holds, so that it needs no list of its own. */
+  readonly alone: readonly [Partition]
+  readonly id: string // the key that the selector returned
 
   constructor(pool: PartitionPool, id: string, nowMs: number) {
     const { concurrency, rate } = pool.config
     super(pool.scope, 'partition_concurrency', concurrency ?? UNLIMITED)
     this.pool = pool
-    this.id = id
     this.concurrency = concurrency === undefined ? null : this
     this.rate = rate === undefined ? null : new ScopedRate(pool.scope, 'partition_rate', rate, nowMs)
     this.users = 0
     this.usedAtMs = nowMs
-    this.key = nowMs
     this.heapIndex = -1
+    this.key = nowMs
+    this.alone = [this]
+    this.id = id
   }
 
   /** From when on a new entry would behave the same, if this one is left alone: unused, and free of rate debt. */
@@ -82,7 +85,7 @@ export class PartitionPool {
 
   /** May this entry be used: is it in the pool, or can room be made for it? */
   canHold(partition: Partition, nowMs: number): boolean {
-    if (this.#partitions.size < this.config.maxPartitions) return true
+    if (partition.heapIndex !== -1 || this.#partitions.size < this.config.maxPartitions) return true
     return this.#partitions.get(partition.id) === partition || this.#victim(nowMs) !== undefined
   }
 

@@ -103,9 +103,14 @@ export class Route {
     return this.#scopes
   }
 
+  /** Has everything room that needs neither a key nor a clock, if nobody waits for it? */
+  get hasSlots(): boolean {
+    return this.global.hasRoom && this.contract.hasRoom && this.method.hasRoom
+  }
+
   /** Is there room everywhere that needs no key, if nobody waits for it? */
   hasRoom(nowMs: number): boolean {
-    if (!this.global.hasRoom || !this.contract.hasRoom || !this.method.hasRoom) return false
+    if (!this.hasSlots) return false
     const { timed } = this
     // By index, as in `take`: an iterator costs as much as a rate (`core.rate`).
     for (let index = 0; index < timed.length; index += 1) {

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { MAX_TIMER_MS } from '../clock.ts'
+import { idsOf } from './record-ids.ts'
 import { show } from './show.ts'
 import type {
   Config,
@@ -188,6 +189,6 @@ function hasLimit(partition: PartitionConfig): boolean {
 
 function countMethods(contracts: { readonly [contract: string]: ContractConfig }): number {
   let count = 0
-  for (const id in contracts) count += Object.keys(contracts[id]?.methods ?? {}).length
+  for (const id of idsOf(contracts)) count += idsOf(contracts[id]?.methods).length
   return count
 }

@@ -5,11 +5,19 @@ import { oneOf, selectorNameSchema } from './schema.ts'
 /** A valibot schema, taken apart for `walk.ts`; made once for each schema. */
 export type Shape = ValueShape | ObjectShape | RecordShape | VariantShape
 
-/** A scalar: valibot judges it whole. */
+/** A scalar: valibot judges it whole, but for what is plainly within bounds. */
 export interface ValueShape {
   readonly kind: 'value'
   readonly schema: v.GenericSchema
+  readonly bounds: Bounds | null
   readonly isSelectorName: boolean
+}
+
+/** What the schema says and no more: a whole number, or the length of a string, from `least` to `most`. */
+export interface Bounds {
+  readonly of: 'number' | 'string'
+  readonly least: number
+  readonly most: number
 }
 
 /** Known settings and no others. */
@@ -55,7 +63,24 @@ export function shapeOf(schema: Composite | v.GenericSchema): Shape {
 }
 
 function scalarOf(schema: v.GenericSchema): ValueShape {
-  return { kind: 'value', schema, isSelectorName: schema === selectorNameSchema }
+  return { kind: 'value', schema, bounds: boundsOf(schema), isSelectorName: schema === selectorNameSchema }
+}
+
+/** Null where a schema says anything else, or more. */
+function boundsOf(schema: v.GenericSchema): Bounds | null {
+  if (schema.type !== 'number' && schema.type !== 'string') return null
+  let [least, most] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+  let isWhole = schema.type === 'string'
+  for (const check of checksOf(schema)) {
+    const { type } = check
+    const requirement: unknown = 'requirement' in check ? check.requirement : undefined
+    if (type === 'integer') isWhole = true
+    else if (typeof requirement !== 'number') return null
+    else if (type === 'min_value' || type === 'min_length') least = Math.max(least, requirement)
+    else if (type === 'max_value' || type === 'max_length') most = Math.min(most, requirement)
+    else return null
+  }
+  return isWhole ? { of: schema.type, least, most } : null
 }
 
 function objectOf(entries: v.ObjectEntries, checks: readonly v.GenericValidation[]): ObjectShape {

@@ -1,7 +1,9 @@
 import type * as v from 'valibot'
 import { AdmissionConfigError, type ConfigIssue } from '../errors.ts'
+import { copyOf, isLike, knownOf, type Level, levelOf, memberOf, type Properties, pointerOf, put } from './level.ts'
+import { keepIds } from './record-ids.ts'
 import { configSchema } from './schema.ts'
-import { type ObjectShape, type RecordShape, type Shape, shapeOf, type ValueShape } from './shape.ts'
+import { type Bounds, type ObjectShape, type Shape, shapeOf, type ValueShape } from './shape.ts'
 import { show } from './show.ts'
 import type { Config } from './types.ts'
 
@@ -17,29 +19,6 @@ const ROOT_SHAPE: ObjectShape = {
 const FIRST_PROBLEM = { abortPipeEarly: true }
 const UNREADABLE = 'cannot be read: reading it throws'
 
-interface Properties {
-  [key: string]: unknown
-}
-
-/** An object of the candidate on the way from the root to where the walk is, and what is made of it. */
-interface Level {
-  readonly parent: Level | null
-  /** Its own key in `parent`. */
-  readonly key: string
-  readonly shape: ObjectShape | RecordShape
-  readonly input: Readonly<Properties>
-  readonly keys: readonly string[]
-  nextKey: number
-  pointer: string | null
-  /** What the known configuration has in this place, if that has the same shape, and the keys of it. */
-  readonly known: Readonly<Properties> | undefined
-  readonly knownKeys: readonly string[]
-  /** How many of them came up so far, in order and with the very values. Counts until there is a copy. */
-  sameKeys: number
-  /** Null: nothing is different so far. Has every known key that was given; where the value was wrong, it is `undefined`. */
-  copy: Properties | null
-}
-
 /**
  * Copies a candidate along the shape of a configuration, so that neither the candidate's depth nor its cycles matter.
  * The levels are a list of its own and not the call stack, so that it can pause after any property.
@@ -52,6 +31,7 @@ export class Walk {
   readonly #selectors: { has(name: string): boolean } | undefined
   readonly #issues: ConfigIssue[]
   #level: Level | null
+  #left: number // properties to visit before a pause
   #made: unknown
 
   constructor(candidate: unknown, selectors: { has(name: string): boolean } | undefined, known: Config | undefined) {
@@ -59,12 +39,14 @@ export class Walk {
     this.#issues = []
     // The document is the only member of a level above it, and so no special case anywhere but in pointers.
     this.#level = levelOf(null, '', ROOT_SHAPE, { [ROOT]: candidate }, known && { [ROOT]: known })
+    this.#left = 0
     this.#made = undefined
   }
 
-  /** Visits about that many properties; says whether any are left. */
+  /** Visits that many properties, or fewer where it copies: that is as much work again. Says whether any are left. */
   visit(properties: number): boolean {
-    for (let left = properties; left > 0 && this.#level !== null; left -= 1) {
+    this.#left = properties
+    for (; this.#left > 0 && this.#level !== null; this.#left -= 1) {
       const level = this.#level
       const key = level.keys[level.nextKey]
       level.nextKey += 1
@@ -149,7 +131,7 @@ export class Walk {
 
   #close(level: Level): void {
     const { parent, known, knownKeys } = level
-    const isSame = level.copy === null && known !== undefined && level.sameKeys === knownKeys.length
+    const isSame = level.copy === null && known !== undefined && level.members === knownKeys.length
     const made = isSame ? known : this.#finish(level)
     this.#level = parent
     if (parent === null) this.#made = made[ROOT]
@@ -159,16 +141,19 @@ export class Walk {
   #finish(level: Level): Readonly<Properties> {
     const { shape, known, knownKeys } = level
     const copy = copyOf(level)
+    this.#left -= level.members
     if (shape.kind === 'object') {
       for (const [setting, its] of shape.required) {
         if (!Object.hasOwn(copy, setting)) this.#copy(level, setting, its, undefined, undefined)
       }
       for (const [setting, value] of shape.defaults) if (!Object.hasOwn(copy, setting)) copy[setting] = value
     }
-    for (const check of shape.checks) this.#check(level, copy, check)
-    const isSame =
-      known !== undefined && shape.kind === 'object' && shape.defaults.length > 0 && isLike(copy, known, knownKeys)
-    return isSame ? known : Object.freeze(copy)
+    for (const check of shape.checks) if (!isMet(check, level.keys.length)) this.#check(level, copy, check)
+    // Only what was filled in can have made it the same again.
+    const isFilled = shape.kind === 'object' && shape.defaults.length > 0
+    if (isFilled && known !== undefined && isLike(copy, known, knownKeys)) return known
+    if (shape.kind === 'record') keepIds(copy, level.members === level.keys.length ? level.keys : Object.keys(copy))
+    return Object.freeze(copy)
   }
 
   #check(level: Level, copy: Properties, check: v.GenericValidation): void {
@@ -190,74 +175,33 @@ export class Walk {
   }
 }
 
-const NO_KEYS: readonly string[] = []
-
-function levelOf(
-  parent: Level | null,
-  key: string,
-  shape: Level['shape'],
-  input: Readonly<Properties>,
-  known: Readonly<Properties> | undefined,
-): Level {
-  const keys = Object.keys(input)
-  const knownKeys = known === undefined ? NO_KEYS : Object.keys(known)
-  return { parent, key, shape, input, keys, nextKey: 0, pointer: null, known, knownKeys, sameKeys: 0, copy: null }
-}
-
-/** What is known of a member, an own one: settings that `Object.prototype` was given are none. */
-function knownOf({ known, knownKeys, sameKeys }: Level, key: string): unknown {
-  if (known === undefined) return undefined
-  return knownKeys[sameKeys] === key || Object.hasOwn(known, key) ? known[key] : undefined
-}
-
-function put(level: Level, key: string, value: unknown): void {
-  const { known, knownKeys, sameKeys } = level
-  if (level.copy === null && knownKeys[sameKeys] === key && known?.[key] === value) level.sameKeys += 1
-  else copyOf(level)[key] = value
-}
-
-/** The copy, from now on one; what came up until now was as it is known. */
-function copyOf(level: Level): Properties {
-  if (level.copy !== null) return level.copy
-  const { shape, known, knownKeys, sameKeys } = level
-  // Without a prototype, `__proto__` is an id like any other (CFG-2).
-  const copy: Properties = shape.kind === 'record' ? Object.create(null) : {}
-  for (let index = 0; index < sameKeys; index += 1) {
-    const key = knownKeys[index]
-    if (key !== undefined) copy[key] = known?.[key]
-  }
-  level.copy = copy
-  return copy
-}
-
-/** The same settings in the same order. */
-function isLike(copy: Readonly<Properties>, known: Readonly<Properties>, knownKeys: readonly string[]): boolean {
-  const keys = Object.keys(copy)
-  return keys.length === knownKeys.length && keys.every((key, at) => key === knownKeys[at] && copy[key] === known[key])
-}
-
 function settingsOf(shape: Level['shape']): string {
   return shape.kind === 'object' ? [...shape.settings.keys()].join(', ') : ''
 }
 
-/** RFC 6901; kept, so that many issues of one object share its text. */
-function pointerOf(level: Level): string {
-  level.pointer ??= level.parent === null ? '' : memberOf(level.parent, level.key)
-  return level.pointer
-}
-
-function memberOf(level: Level, key: string): string {
-  if (level.parent === null) return '' // the document itself
-  return `${pointerOf(level)}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-}
-
 /** What is wrong with a scalar; null: nothing. None of the schemas makes another value of it. */
-function faultOf({ schema }: ValueShape, value: unknown): string | null {
+function faultOf({ schema, bounds }: ValueShape, value: unknown): string | null {
+  if (bounds !== null && isWithin(bounds, value)) return null
   try {
     return schema['~run']({ value }, FIRST_PROBLEM).issues?.[0].message ?? null
   } catch {
     return UNREADABLE // an object came instead, and threw when valibot looked at it to name it
   }
+}
+
+/** Is there no need to ask? To count its entries, valibot would have the engine sort them. */
+function isMet(check: v.GenericValidation, count: number): boolean {
+  return (
+    check.type === 'max_entries' &&
+    'requirement' in check &&
+    typeof check.requirement === 'number' &&
+    count <= check.requirement
+  )
+}
+
+function isWithin({ of, least, most }: Bounds, value: unknown): boolean {
+  const measure = of === 'number' ? value : typeof value === 'string' ? value.length : undefined
+  return typeof measure === 'number' && measure >= least && measure <= most && Number.isInteger(measure)
 }
 
 function isObject(value: unknown): value is Readonly<Properties> {

@@ -45,8 +45,9 @@ export function* prepareNext(candidate: unknown, source: Program, workshop: Work
   const config = yield* parseConfigSteps(candidate, { selectors: workshop.selectors }, source.config)
   const changes = yield* differenceSteps(source.config, config)
   if (changes.plan.refusals.length > 0) throw new UnsupportedTransitionError(changes.plan.refusals)
-  const compiled = yield* compileSteps(config, source.generation + 1, workshop.kernel, workshop.keeper, source)
-  return { ...compiled, difference: changes }
+  const { kernel, keeper } = workshop
+  const { program, staging } = yield* compileSteps(config, source.generation + 1, kernel, keeper, source)
+  return { program, staging, difference: changes }
 }
 
 /** What publishing a candidate would do, refusals being data (PUB-11). `source` null: what enabling it would do. */

@@ -89,19 +89,19 @@ export class Kernel {
 
   /** Applies what a candidate staged, and unnames what it removes. Synchronous, cannot fail. */
   commit(staging: Staging, removed?: Removed): void {
-    for (const state of staging.concurrencies.values()) {
+    for (const state of staging.concurrencies) {
       this.#concurrencies.set(state.scope.contract, state.scope.method, state)
       this.#name(state)
     }
-    for (const [id, state] of staging.rates) {
+    for (const { id, state } of staging.rates) {
       this.#rates.set(id, state)
       this.#name(state)
     }
-    for (const [id, state] of staging.pools) {
+    for (const { id, state } of staging.pools) {
       this.#pools.set(id, state)
       this.#name(state)
     }
-    for (const [id, state] of staging.deliveries) {
+    for (const { id, state } of staging.deliveries) {
       this.#deliveries.set(id, state)
       this.#name(state)
     }
@@ -141,7 +141,9 @@ export class Kernel {
     const state = this.#concurrencies.get(contract, method)
     if (state === undefined) return
     state.named = false
-    this.#unnamed.set(state, () => this.#concurrencies.delete(contract, method))
+    // As a rule nobody uses it: then there is nothing to come back to, and no need to remember it for `purge`.
+    if (isUnused(state)) this.#concurrencies.delete(contract, method)
+    else this.#unnamed.set(state, () => this.#concurrencies.delete(contract, method))
   }
 
   #unname<S extends State>(states: Map<string, S>, id: string): void {
@@ -152,33 +154,42 @@ export class Kernel {
   }
 }
 
+function isUnused({ active, waiting }: Concurrency): boolean {
+  return active === 0 && waiting === 0
+}
+
 function isSpent(state: State, nowMs: number): boolean {
-  if (state instanceof Concurrency) return state.active === 0 && state.waiting === 0
+  if (state instanceof Concurrency) return isUnused(state)
   if (state instanceof ScopedRate) return state.waiting === 0 && state.rate.cleanAtMs(nowMs) <= nowMs
   if (state instanceof PartitionPool) state.shed(nowMs)
   return state.size === 0
 }
 
+interface Staged<S extends State> {
+  readonly id: string
+  readonly state: S
+}
+
 /**
  * What one candidate would change in the kernel, kept apart until it is committed: a candidate that loses is simply
- * dropped and has left no trace (PUB-5).
+ * dropped and has left no trace (PUB-5). A candidate asks once for each of its states.
  */
 export class Staging {
   readonly #kernel: Kernel
   /** States that the candidate names and the current program does not: new ones, and ones that come back (STA-3). */
-  readonly concurrencies: ScopeMap<Concurrency>
-  readonly rates: Map<string, ScopedRate>
-  readonly pools: Map<string, PartitionPool>
-  readonly deliveries: Map<string, DeliveryPlaces>
+  readonly concurrencies: Concurrency[]
+  readonly rates: Staged<ScopedRate>[]
+  readonly pools: Staged<PartitionPool>[]
+  readonly deliveries: Staged<DeliveryPlaces>[]
   readonly limits: { readonly state: Concurrency; readonly limit: number }[]
   readonly openBodies: { readonly state: DeliveryPlaces; readonly maxOpenBodies: number }[]
 
   constructor(kernel: Kernel) {
     this.#kernel = kernel
-    this.concurrencies = new ScopeMap()
-    this.rates = new Map()
-    this.pools = new Map()
-    this.deliveries = new Map()
+    this.concurrencies = []
+    this.rates = []
+    this.pools = []
+    this.deliveries = []
     this.limits = []
     this.openBodies = []
   }
@@ -190,7 +201,7 @@ export class Staging {
   concurrency(contract: string | undefined, method: string | undefined, limit: number): Concurrency {
     const state =
       this.#kernel.concurrency(contract, method) ?? new Concurrency(new Scope(contract, method), 'concurrency', limit)
-    if (!state.named) this.concurrencies.set(contract, method, state)
+    if (!state.named) this.concurrencies.push(state)
     if (state.limit !== limit) this.limits.push({ state, limit })
     return state
   }
@@ -199,7 +210,7 @@ export class Staging {
   rate(contract: string | undefined, method: string | undefined, config: RateConfig): ScopedRate {
     const id = `${rateKey(config)}|${scopeId(contract, method)}`
     const state = this.#kernel.rate(id) ?? new ScopedRate(new Scope(contract, method), 'rate', config, 0)
-    if (!state.named) this.rates.set(id, state)
+    if (!state.named) this.rates.push({ id, state })
     return state
   }
 
@@ -211,7 +222,7 @@ export class Staging {
   ): PartitionPool {
     const id = `${partitionKey(config)}|${selector.length}:${selector}${scopeId(contract, method)}`
     const state = this.#kernel.pool(id) ?? new PartitionPool(new Scope(contract, method, selector), selector, config)
-    if (!state.named) this.pools.set(id, state)
+    if (!state.named) this.pools.push({ id, state })
     return state
   }
 
@@ -219,7 +230,7 @@ export class Staging {
     const { key, maxOpenBodies } = config
     const id = deliveryId(contract, method, key)
     const state = this.#kernel.delivery(id) ?? new DeliveryPlaces(new Scope(contract, method), key, maxOpenBodies)
-    if (!state.named) this.deliveries.set(id, state)
+    if (!state.named) this.deliveries.push({ id, state })
     if (state.maxOpenBodies !== maxOpenBodies) this.openBodies.push({ state, maxOpenBodies })
     return state
   }

@@ -41,16 +41,19 @@ export class ScopeMap<T> {
   }
 
   delete(contract: string | undefined, method: string | undefined): void {
-    if (this.get(contract, method) === undefined) return
-    this.#size -= 1
     if (contract === undefined) {
+      if (this.#global !== undefined) this.#size -= 1
       this.#global = undefined
       return
     }
     const entry = this.#contracts.get(contract)
     if (entry === undefined) return
-    if (method === undefined) entry.own = undefined
-    else entry.methods.delete(method)
+    if (method === undefined) {
+      if (entry.own !== undefined) this.#size -= 1
+      entry.own = undefined
+    } else if (entry.methods.delete(method)) {
+      this.#size -= 1
+    }
     if (entry.own === undefined && entry.methods.size === 0) this.#contracts.delete(contract)
   }
 

@@ -1,3 +1,4 @@
+import { idsOf } from '../config/record-ids.ts'
 import type { Config, ContractConfig, MethodConfig, QueueConfig } from '../config/types.ts'
 import { type Kernel, Staging } from '../kernel/kernel.ts'
 import { atOnce, type Steps } from '../steps.ts'
@@ -10,7 +11,7 @@ export interface Compiled {
   readonly staging: Staging
 }
 
-const SCOPES_PER_STEP = 4096
+const SCOPES_PER_STEP = 2048 // a millisecond, more or less
 const EMPTY: MethodConfig = Object.freeze({})
 
 /**
@@ -59,19 +60,22 @@ function* bindContracts(
   if (source !== undefined && source.config.contracts === configs) return source.scopes.contracts
   const contracts = new Map<string, BoundContract>()
   let scopes = 0
-  // By `in`, for the records have no prototype, and `Object.entries` is slow with them (`update.compile`).
-  for (const id in configs) {
-    const config = configs[id]
+  for (const id of idsOf(configs)) {
+    const config = configs?.[id]
     if (config === undefined) continue
     const before = source?.scopes.contracts.get(id)
     if (before?.own.config === config) {
       contracts.set(id, before)
     } else {
       const own = bindScope(staging, before?.own, config, id, undefined)
-      contracts.set(id, { own, methods: yield* bindMethods(staging, before, config, id) })
+      const methods = yield* bindMethods(staging, before, config, id)
+      contracts.set(id, { own, methods })
+      scopes += methods.size
     }
     scopes += 1
-    if (scopes % SCOPES_PER_STEP === 0) yield
+    if (scopes < SCOPES_PER_STEP) continue
+    scopes = 0
+    yield
   }
   return contracts
 }
@@ -83,13 +87,12 @@ function* bindMethods(
   contractId: string,
 ): Steps<ReadonlyMap<string, BoundScope>> {
   const methods = new Map<string, BoundScope>()
-  let scopes = 0
-  for (const id in contract.methods) {
-    const config = contract.methods[id]
+  const { methods: configs } = contract
+  for (const id of idsOf(configs)) {
+    const config = configs?.[id]
     if (config === undefined) continue
     methods.set(id, bindScope(staging, before?.methods.get(id), config, contractId, id))
-    scopes += 1
-    if (scopes % SCOPES_PER_STEP === 0) yield
+    if (methods.size % SCOPES_PER_STEP === 0) yield
   }
   return methods
 }

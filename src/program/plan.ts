@@ -1,4 +1,5 @@
 import { partitionKey, rateKey } from '../config/definition-key.ts'
+import { idsOf } from '../config/record-ids.ts'
 import type { Config, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
 import { deliveryId, type Removed, type ScopeLabels } from '../kernel/kernel.ts'
 import { scopeName } from '../kernel/scope.ts'
@@ -69,19 +70,21 @@ export function* differenceSteps(from: Config, to: Config): Steps<Difference> {
   changes.queue(from.queue, to.queue)
   const [before, after] = [from.contracts ?? NONE, to.contracts ?? NONE]
   let scopes = 0
-  for (const id of idsOf(before, after)) {
+  for (const id of idsOfBoth(before, after)) {
     const [old, its] = [before[id], after[id]]
-    if (old === its) continue
-    changes.scope(id, undefined, old, its)
-    changes.settings(id, undefined, old, its)
-    const [methodsBefore, methodsAfter] = [old?.methods ?? NONE, its?.methods ?? NONE]
-    for (const method of idsOf(methodsBefore, methodsAfter)) {
-      const [oldMethod, itsMethod] = [methodsBefore[method], methodsAfter[method]]
-      if (oldMethod === itsMethod) continue
-      changes.scope(id, method, oldMethod, itsMethod)
-      changes.settings(id, method, oldMethod, itsMethod)
-      scopes += 1
-      if (scopes % SCOPES_PER_STEP === 0) yield
+    if (old !== its) {
+      changes.scope(id, undefined, old, its)
+      changes.settings(id, undefined, old, its)
+      const [methodsBefore, methodsAfter] = [old?.methods ?? NONE, its?.methods ?? NONE]
+      for (const method of idsOfBoth(methodsBefore, methodsAfter)) {
+        const [oldMethod, itsMethod] = [methodsBefore[method], methodsAfter[method]]
+        if (oldMethod !== itsMethod) {
+          changes.scope(id, method, oldMethod, itsMethod)
+          changes.settings(id, method, oldMethod, itsMethod)
+        }
+        scopes += 1
+        if (scopes % SCOPES_PER_STEP === 0) yield
+      }
     }
     scopes += 1
     if (scopes % SCOPES_PER_STEP === 0) yield
@@ -90,7 +93,7 @@ export function* differenceSteps(from: Config, to: Config): Steps<Difference> {
 }
 
 const NONE: { readonly [id: string]: never } = Object.freeze(Object.create(null))
-const SCOPES_PER_STEP = 4096
+const SCOPES_PER_STEP = 2048 // a millisecond, more or less
 
 class Changes implements Difference {
   readonly removed: { readonly concurrencies: ScopeLabels[]; readonly deliveries: string[] }
@@ -102,8 +105,13 @@ class Changes implements Difference {
     readonly routes: RouteChange[]
     readonly refusals: string[]
   }
+  // Of the contract that was asked for last: its methods come one after the other.
+  #contract: string | undefined
+  #pointer: string
 
   constructor() {
+    this.#contract = undefined
+    this.#pointer = ''
     this.removed = { concurrencies: [], deliveries: [] }
     this.plan = { added: [], removed: [], resized: [], queue: [], routes: [], refusals: [] }
   }
@@ -116,7 +124,7 @@ class Changes implements Difference {
   ): void {
     if (before.concurrency !== after.concurrency) {
       const change = {
-        pointer: `${pointerOf(contract, method)}/concurrency`,
+        pointer: `${this.#pointerOf(contract, method)}/concurrency`,
         scope: scopeName(contract, method),
         from: before.concurrency ?? null,
         to: after.concurrency ?? null,
@@ -130,13 +138,13 @@ class Changes implements Difference {
     }
     if (before.rate !== undefined || after.rate !== undefined) {
       const isSame = keyOf(before.rate, rateKey) === keyOf(after.rate, rateKey)
-      if (!isSame) this.plan.refusals.push(`${pointerOf(contract, method)}/rate`)
+      if (!isSame) this.plan.refusals.push(`${this.#pointerOf(contract, method)}/rate`)
     }
     if (before.partitions === undefined && after.partitions === undefined) return
-    for (const selector of idsOf(before.partitions ?? NONE, after.partitions ?? NONE)) {
+    for (const selector of idsOfBoth(before.partitions ?? NONE, after.partitions ?? NONE)) {
       const same =
         keyOf(before.partitions?.[selector], partitionKey) === keyOf(after.partitions?.[selector], partitionKey)
-      if (!same) this.plan.refusals.push(`${pointerOf(contract, method)}/partitions/${escapePointer(selector)}`)
+      if (!same) this.plan.refusals.push(`${this.#pointerOf(contract, method)}/partitions/${escapePointer(selector)}`)
     }
   }
 
@@ -148,7 +156,7 @@ class Changes implements Difference {
     const [from, to] = [before.delivery, after.delivery]
     if (from === to) return
     const keyChanged = from !== undefined && to !== undefined && from.key !== to.key
-    if (keyChanged) this.plan.refusals.push(`${pointerOf(contract, method)}/delivery/key`)
+    if (keyChanged) this.plan.refusals.push(`${this.#pointerOf(contract, method)}/delivery/key`)
     if (from !== undefined && to === undefined) {
       this.removed.deliveries.push(deliveryId(contract, method, from.key))
     }
@@ -162,8 +170,18 @@ class Changes implements Difference {
     setting: RouteChange['setting'],
     { from, to }: { readonly from: unknown; readonly to: unknown },
   ): void {
-    const pointer = `${pointerOf(contract, method)}/${setting}`
+    const pointer = `${this.#pointerOf(contract, method)}/${setting}`
     this.plan.routes.push({ pointer, scope: scopeName(contract, method), setting, from, to })
+  }
+
+  /** Built for changes only: most scopes of a large configuration have none (`update.difference`). */
+  #pointerOf(contract: string | undefined, method: string | undefined): string {
+    if (contract === undefined) return '/global'
+    if (contract !== this.#contract) {
+      this.#contract = contract
+      this.#pointer = `/contracts/${escapePointer(contract)}`
+    }
+    return method === undefined ? this.#pointer : `${this.#pointer}/methods/${escapePointer(method)}`
   }
 
   queue(before: QueueConfig | undefined, after: QueueConfig | undefined): void {
@@ -178,19 +196,15 @@ function keyOf<T>(definition: T | undefined, key: (definition: T) => string): st
   return definition === undefined ? undefined : key(definition)
 }
 
-/** The ids of both records, those of the candidate first, in document order. By `in`: the records have no prototype. */
-function* idsOf(before: object, after: object): Generator<string, void, void> {
-  for (const id in after) yield id
-  for (const id in before) if (!(id in after)) yield id
+/** The ids of both records, those of the candidate first, in document order. */
+function idsOfBoth(before: object, after: object): readonly string[] {
+  const ids = idsOf(after)
+  if (before === after) return ids
+  const gone = idsOf(before).filter((id) => !(id in after))
+  return gone.length === 0 ? ids : [...ids, ...gone]
 }
 
 function escapePointer(id: string): string {
-  return id.replaceAll('~', '~0').replaceAll('/', '~1')
-}
-
-/** Built for changes only: most scopes of a large configuration have none (`update.difference`). */
-function pointerOf(contract: string | undefined, method: string | undefined): string {
-  if (contract === undefined) return '/global'
-  const pointer = `/contracts/${escapePointer(contract)}`
-  return method === undefined ? pointer : `${pointer}/methods/${escapePointer(method)}`
+  const withoutTildes = id.includes('~') ? id.replaceAll('~', '~0') : id
+  return withoutTildes.replace(/\//g, '~1') // in half the time of `replaceAll` (`update.difference`)
 }

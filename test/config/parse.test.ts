@@ -196,13 +196,13 @@ describe('steps', () => {
   })
 
   it('CFG-1 a large candidate is parsed in many short steps, with the same result', () => {
-    const steps = parseConfigSteps(contracts(5000))
+    const steps = parseConfigSteps(contracts(10_000))
     let yields = 0
     let step = steps.next()
     for (; step.done !== true; step = steps.next()) yields += 1
     expect(yields).toBeGreaterThanOrEqual(5)
     expect(yields).toBeLessThanOrEqual(20)
-    expect(step.value).toEqual(parseConfig(contracts(5000)))
+    expect(step.value).toEqual(parseConfig(contracts(10_000)))
   })
 
   it('CFG-1 a small candidate is parsed in one step', () => {
@@ -210,10 +210,10 @@ describe('steps', () => {
   })
 
   it('CFG-1 a candidate that changes between two steps still gives a valid copy', () => {
-    const candidate = { contracts: { ...Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`/c${i}`, {}])) } }
+    const candidate = { contracts: { ...Object.fromEntries(Array.from({ length: 9000 }, (_, i) => [`/c${i}`, {}])) } }
     const steps = parseConfigSteps(candidate)
     expect(steps.next().done).toBe(false)
-    Object.assign(candidate.contracts, { '/c2999': 'wrong' })
-    expect(() => [...steps]).toThrow('/contracts/~1c2999: must be a plain object, got "wrong"')
+    Object.assign(candidate.contracts, { '/c8999': 'wrong' })
+    expect(() => [...steps]).toThrow('/contracts/~1c8999: must be a plain object, got "wrong"')
   })
 })

@@ -32,7 +32,7 @@ describe('Kernel', () => {
     const [first] = kernel.rates()
     const staging = new Staging(kernel)
     expect(staging.rate('/a', undefined, { ...rate })).toBe(first)
-    expect(staging.rates.size).toBe(0)
+    expect(staging.rates).toEqual([])
   })
 
   it('STA-1 pools are keyed by scope, selector and definition', () => {
@@ -95,12 +95,23 @@ describe('Kernel', () => {
     expect([kernel.size, kernel.hasUnnamed]).toEqual([0, false])
   })
 
+  it('STA-3 one that nobody uses goes at once', () => {
+    const kernel = new Kernel()
+    commit(kernel, (staging) => [staging.concurrency('/a', undefined, 1), staging.concurrency('/a', 'get', 1)])
+    commit(kernel, () => undefined, [{ contract: '/a', method: 'get' }])
+    expect([kernel.size, kernel.hasUnnamed]).toEqual([1, false])
+    kernel.unnameAll()
+    expect([kernel.size, kernel.hasUnnamed]).toEqual([0, false])
+  })
+
   it('STA-3 named again before that, it is the same and stays', () => {
     const kernel = new Kernel()
     commit(kernel, (staging) => staging.concurrency('/a', undefined, 1))
     const state = kernel.concurrency('/a', undefined)
+    state?.take()
     commit(kernel, () => undefined, [{ contract: '/a', method: undefined }])
     commit(kernel, (staging) => expect(staging.concurrency('/a', undefined, 1)).toBe(state))
+    state?.release()
     kernel.purge(1_000_000)
     expect([kernel.size, kernel.concurrency('/a', undefined) === state, kernel.hasUnnamed]).toEqual([1, true, false])
   })

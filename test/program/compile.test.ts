@@ -39,7 +39,7 @@ describe('compile', () => {
     expect(after?.global).toBe(before?.global)
     expect(after?.method).toBe(before?.method)
     expect(after?.gates).toEqual(before?.gates)
-    expect([second.staging.concurrencies.size, second.staging.rates.size, second.staging.pools.size]).toEqual([0, 0, 0])
+    expect([second.staging.concurrencies, second.staging.rates, second.staging.pools]).toEqual([[], [], []])
     expect(second.staging.limits).toEqual([])
   })
 
@@ -124,7 +124,7 @@ describe('compile', () => {
     const kernel = new Kernel()
     const partitions = { tenant: { concurrency: 1 }, region: { concurrency: 1 } }
     const { staging } = compiled({ global: { partitions }, contracts: { '/a': { partitions } } }, kernel)
-    expect(staging.pools.size).toBe(4)
+    expect(staging.pools).toHaveLength(4)
     kernel.commit(staging)
     kernel.unnameAll()
     const other = { tenant: { concurrency: 2 }, region: { concurrency: 1 } }

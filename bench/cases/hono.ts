@@ -1,9 +1,14 @@
+import { getRequestListener } from '@hono/node-server'
 import { Hono, type MiddlewareHandler } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
 import { type AdmissionOptions, createAdmission } from '../../mod.ts'
 import type { Contestant, Group } from '../engine.ts'
+import { runtime } from '../host.ts'
 import { StillClock } from '../still-clock.ts'
 import { AMPLE } from './limits.ts'
+
+// The server's adapter puts a Response of its own in the place of Node's, which is so dear that it hides all else.
+if (runtime === 'node') getRequestListener(() => new Response())
 
 const PATH = '/orders/list'
 const BUCKET = { algorithm: 'token-bucket', tokenLimit: 1e6, tokensPerPeriod: 1e6, replenishmentPeriodMs: 1 } as const

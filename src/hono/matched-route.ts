@@ -35,7 +35,15 @@ export class Destinations {
   }
 
   find(c: Context): Destination {
-    for (const route of matchedRoutes(c)) {
+    const routes = matchedRoutes(c)
+    const { routeIndex } = c.req // that of the middleware which asks: the handler mostly comes next (`hono.admission`)
+    return this.#first(routes, routeIndex + 1, routes.length) ?? this.#first(routes, 0, routeIndex) ?? this.#unmatched
+  }
+
+  #first(routes: readonly RouterRoute[], from: number, to: number): Destination | undefined {
+    for (let index = from; index < to; index += 1) {
+      const route = routes[index]
+      if (route === undefined) break
       let destination = this.#known.get(route)
       if (destination === undefined) {
         destination = this.#judge(route)
@@ -43,7 +51,7 @@ export class Destinations {
       }
       if (destination !== null) return destination
     }
-    return this.#unmatched
+    return undefined
   }
 
   #judge(route: RouterRoute): Destination | null {

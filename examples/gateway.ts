@@ -18,7 +18,8 @@ const host = process.env.HOST ?? '127.0.0.1'
 const token = process.env.GATEWAY_TOKEN ?? randomUUID()
 const algorithm = ALGORITHMS.find((known) => known === process.env.ALGORITHM) ?? 'least-active'
 
-const gateway = createGateway({ algorithm, probes: { path: '/readyz', intervalMs: 2000 } })
+// An instance gets requests once a probe has found it ready: one that replaces another on its port may not listen yet.
+const gateway = createGateway({ algorithm, probes: { path: '/readyz', intervalMs: 2000 }, selectUnknown: false })
 const app = new Hono()
 app.route('/gateway', gateway.registry({ tokens: [token] }))
 app.all(

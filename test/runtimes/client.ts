@@ -19,7 +19,7 @@ interface Expected {
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 /** More than this of a body is counted, and not kept. */
-const KEPT_BYTES = 65_536
+const KEPT_BYTES = 2 * 1_048_576
 
 /**
  * A connection over which requests go out as raw bytes, and answers are told as soon as their last byte is here: the

@@ -6,13 +6,17 @@ import type { Timeline } from './clock.ts'
  */
 export class Alarm {
   readonly #timeline: Timeline
-  readonly #ring: (nowMs: number) => void
+  readonly #rung: () => void
   #atMs: number // Infinity: not set
   #cancel: (() => void) | null
 
   constructor(timeline: Timeline, ring: (nowMs: number) => void) {
     this.#timeline = timeline
-    this.#ring = ring
+    this.#rung = () => {
+      this.#atMs = Number.POSITIVE_INFINITY
+      this.#cancel = null
+      ring(timeline.nowMs())
+    }
     this.#atMs = Number.POSITIVE_INFINITY
     this.#cancel = null
   }
@@ -22,15 +26,12 @@ export class Alarm {
     if (atMs >= this.#atMs) return
     this.clear()
     this.#atMs = atMs
-    this.#cancel = this.#timeline.callAt(atMs, () => {
-      this.#atMs = Number.POSITIVE_INFINITY
-      this.#cancel = null
-      this.#ring(this.#timeline.nowMs())
-    })
+    this.#cancel = this.#timeline.callAt(atMs, this.#rung)
   }
 
   clear(): void {
-    this.#cancel?.()
+    if (this.#cancel === null) return
+    this.#cancel()
     this.#cancel = null
     this.#atMs = Number.POSITIVE_INFINITY
   }

@@ -17,20 +17,18 @@ export interface ListItem<T extends ListItem<T>> {
 export class List<T extends ListItem<T>> {
   #first: T | null
   #last: T | null
-  #size: number
 
   constructor() {
     this.#first = null
     this.#last = null
-    this.#size = 0
   }
 
   get first(): T | null {
     return this.#first
   }
 
-  get size(): number {
-    return this.#size
+  get isEmpty(): boolean {
+    return this.#first === null
   }
 
   /** O(1). */
@@ -41,7 +39,6 @@ export class List<T extends ListItem<T>> {
     if (this.#last === null) this.#first = item
     else this.#last.next = item
     this.#last = item
-    this.#size += 1
   }
 
   /** Unlinks the item if it is in this list; says whether it was. O(1). */
@@ -54,7 +51,6 @@ export class List<T extends ListItem<T>> {
     item.list = null
     item.previous = null
     item.next = null
-    this.#size -= 1
     return true
   }
 }

@@ -66,13 +66,13 @@ export class Admission {
     const nowMs = this.#settledNowMs()
     // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
     if (this.#ledger.calls === 0 && route.hasSlots) return this.#judgeRates(route, call, nowMs)
-    let lacking: Resource | undefined
-    for (const resource of route.resources) {
-      if (this.#hasRoom(resource, nowMs)) continue
-      lacking = resource
-      break
+    const { resources } = route
+    let index = 0
+    for (; index < resources.length; index += 1) {
+      const resource = resources[index]
+      if (resource !== undefined && !this.#hasRoom(resource, nowMs)) break
     }
-    return this.#decide(route, call, NONE, lacking, nowMs)
+    return this.#decide(route, call, NONE, resources[index], nowMs)
   }
 
   /** Only a rate can be lacking; of several, the first. It is asked once, for to refuse is to say how long it takes. */
@@ -147,7 +147,7 @@ export class Admission {
   }
 
   #hasRoom(resource: Resource, nowMs: number): boolean {
-    return resource.msUntilRoom(nowMs, resource.waiting === 0 ? 0 : this.#queue.aheadOfNewcomer(resource)) === 0
+    return resource.msUntilRoom(nowMs, this.#queue.aheadOfNewcomer(resource)) === 0
   }
 
   #lackingIn({ concurrency, rate }: Partition, nowMs: number): Resource | undefined {
@@ -158,14 +158,17 @@ export class Admission {
   /** Everything has been asked; `lacking` is the first that lacked room. */
   #decide(route: Route, call: Call, keyed: Keyed, lacking: Resource | undefined, nowMs: number): Answer {
     const { queue } = route.program
-    if (lacking === undefined) {
-      const resources = resourcesOf(route, keyed)
-      const behind = queue === null ? undefined : this.#queue.inBacklog(resources)
-      if (queue === null || behind === undefined) return this.#takeAmongWaiters(route, keyed, resources, nowMs)
-      return this.#enqueue(route, queue, call, keyed, behind, true, nowMs)
-    }
+    if (lacking === undefined) return this.#decideRoomy(route, call, keyed, nowMs)
     if (queue === null) return this.#refuse(this.#lacks(lacking, nowMs))
     return this.#enqueue(route, queue, call, keyed, lacking, false, nowMs)
+  }
+
+  #decideRoomy(route: Route, call: Call, keyed: Keyed, nowMs: number): Answer {
+    const { queue } = route.program
+    const resources = resourcesOf(route, keyed)
+    const behind = queue === null ? undefined : this.#queue.inBacklog(resources)
+    if (queue === null || behind === undefined) return this.#takeAmongWaiters(route, keyed, resources, nowMs)
+    return this.#enqueue(route, queue, call, keyed, behind, true, nowMs)
   }
 
   #takeAmongWaiters(route: Route, keyed: Keyed, resources: readonly Resource[], nowMs: number): Lease {
@@ -224,23 +227,12 @@ export class Admission {
     const { admitted, queued } = this.#totals
     const oneWay = policy.queueOneWayCalls ? undefined : call.oneWay
     if (oneWay === true) return this.#turnAway(route, keyed, behind, 'one_way', lacksTurnOnly, nowMs)
-    if (!route.isPlain) {
-      for (const resource of resourcesOf(route, keyed)) {
-        if (!resource.timed) continue
-        // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
-        const waitMs = resource.msUntilRoom(nowMs, resource.waiting)
-        if (waitMs >= policy.maxQueueDelayMs) return this.#refuse(refusal(resource.reason, resource.scope.name, waitMs))
-      }
-    }
+    const tooLate = route.isPlain ? undefined : tooLateIn(resourcesOf(route, keyed), policy, nowMs)
+    if (tooLate !== undefined) return this.#refuse(tooLate)
     if (this.#ledger.calls >= policy.maxQueuedCalls) {
       return this.#turnAway(route, keyed, behind, 'queue_calls', lacksTurnOnly, nowMs)
     }
-    const declared = call.bytes ?? 0
-    const bytes = declared === 'unknown' ? policy.unknownBodyBytes : declared
-    // Before anything is entered: a caller's mistake must not cost a permit (ADM-7).
-    if (!Number.isSafeInteger(bytes) || bytes < 0) {
-      throw new RangeError(`Cannot queue the call: bytes must be a whole number, 0 or more, got ${bytes}`)
-    }
+    const bytes = bytesOf(call, policy)
     if (bytes > 0 && this.#ledger.bytes + bytes > policy.maxQueuedBytes) {
       return this.#turnAway(route, keyed, behind, 'queue_bytes', lacksTurnOnly, nowMs)
     }
@@ -251,9 +243,7 @@ export class Admission {
     if (isOvertaken || (!lacksTurnOnly && this.#hasRoom(behind, nowMs))) {
       return this.#judge(route, { keys: call.keys, bodiless: call.bodiless, oneWay, bytes, signal })
     }
-    const { partitions, place } = keyed
-    for (const partition of partitions ?? []) partition.pool.enter(partition, nowMs)
-    place?.places.enter(place)
+    if (keyed !== NONE) enter(keyed, nowMs)
     return this.#queue.enqueue(route, keyed, bytes, signal, nowMs)
   }
 
@@ -278,4 +268,29 @@ export class Admission {
     this.#totals.refused[answer.reason] += 1
     return answer
   }
+}
+
+/** The rate that cannot admit a call before its deadline, with the time to wait (QUE-6). */
+function tooLateIn(resources: readonly Resource[], policy: QueuePolicy, nowMs: number): Refusal | undefined {
+  for (const resource of resources) {
+    if (!resource.timed) continue
+    // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
+    const waitMs = resource.msUntilRoom(nowMs, resource.waiting)
+    if (waitMs >= policy.maxQueueDelayMs) return refusal(resource.reason, resource.scope.name, waitMs)
+  }
+  return undefined
+}
+
+/** Before anything is entered: a caller's mistake must not cost a permit (ADM-7). */
+function bytesOf(call: Call, policy: QueuePolicy): number {
+  const declared = call.bytes ?? 0
+  const bytes = declared === 'unknown' ? policy.unknownBodyBytes : declared
+  if (Number.isSafeInteger(bytes) && bytes >= 0) return bytes
+  throw new RangeError(`Cannot queue the call: bytes must be a whole number, 0 or more, got ${bytes}`)
+}
+
+/** A call that waits uses its partitions and its place. */
+function enter({ partitions, place }: Keyed, nowMs: number): void {
+  for (const partition of partitions ?? []) partition.pool.enter(partition, nowMs)
+  place?.places.enter(place)
 }

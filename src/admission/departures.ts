@@ -39,24 +39,16 @@ export class Departures {
   }
 
   /** The first waiter of a lane starts: it has room for all it needs. */
-  grant(lane: Lane, nowMs: number): void {
-    const waiter = lane.first
-    const { route, partitions, place, lines } = lane
+  grant(waiter: Waiter, nowMs: number): void {
+    const { lane } = waiter
+    const { route, partitions, place } = lane
     route.take(nowMs)
-    if (partitions !== null) {
-      for (const partition of partitions) {
-        partition.concurrency?.take()
-        partition.rate?.take(nowMs)
-        partition.pool.stamp(partition, nowMs)
-      }
-    }
-    place?.take()
+    if (lane.isKeyed) takeKeyed(lane, nowMs)
     // Who stands alone passes nobody: the lane's other waiters are newer (`queue.release`).
-    if (this.#lines.only === undefined) this.#passes.count(lines, waiter.key, this.#isPending)
-    this.#haveSeen(lines, nowMs)
+    if (this.#lines.only === undefined) this.#passes.count(lane.lines, waiter.key, this.#isPending)
     route.program.active += 1
     this.#totals.admitted += 1
-    this.#unlink(waiter)
+    this.#unlink(waiter, this.#totals.queued, nowMs)
     const waitedMs = nowMs - waiter.enqueuedAtMs
     waiter.answer(new PermitLease(route, { partitions, waitedMs, place, permits: true }))
   }
@@ -64,7 +56,7 @@ export class Departures {
   /** A waiter leaves without having started. */
   refuse(waiter: Waiter, answer: Refusal): void {
     const { route, partitions, place } = waiter.lane
-    this.#unlink(waiter)
+    this.#unlink(waiter, 0, 0)
     for (const partition of partitions ?? []) partition.pool.leave(partition)
     place?.places.leave(place)
     this.#totals.refused[answer.reason] += 1
@@ -72,27 +64,30 @@ export class Departures {
     this.#onLeft(route.program)
   }
 
-  /** Takes a waiter out, whichever way it leaves, and returns its reservation. */
-  #unlink(waiter: Waiter): void {
+  /** Takes a waiter out, whichever way it leaves, and returns its reservation. `seenBy`: see {@link Lane.changeWaiting}. */
+  #unlink(waiter: Waiter, seenBy: number, nowMs: number): void {
     const { lane, next } = waiter
     const wasWaiting = lane.waiters.remove(waiter)
     assert(wasWaiting, 'a waiter leaves the queue twice')
     this.#ledger.unreserve(waiter.bytes)
     lane.route.program.queued -= 1
-    for (const { resource } of lane.lines) resource.waiting -= 1
-    this.#passes.left(waiter)
-    if (lane.passable === waiter) lane.setPassable(next)
-    if (lane.waiters.size === 0) this.#lines.leave(lane)
+    lane.changeWaiting(-1, seenBy, nowMs)
+    if (!lane.isEverywhere) this.#passes.left(waiter, next)
+    if (lane.waiters.isEmpty) this.#lines.leave(lane)
   }
 
   /** Room of these lines went to a call that did not wait: it passed all who do. */
   handedToNewcomer(lines: readonly Line[], nowMs: number): void {
     this.#passes.count(lines, Number.POSITIVE_INFINITY, this.#isPending)
-    this.#haveSeen(lines, nowMs)
+    for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#totals.queued
   }
+}
 
-  /** Room has been taken: all who wait have seen full what now is. */
-  #haveSeen(lines: readonly Line[], nowMs: number): void {
-    for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#lines.arrivals
+function takeKeyed({ partitions, place }: Lane, nowMs: number): void {
+  for (const partition of partitions ?? []) {
+    partition.concurrency?.take()
+    partition.rate?.take(nowMs)
+    partition.pool.stamp(partition, nowMs)
   }
+  place?.take()
 }

@@ -1,4 +1,5 @@
 import type { Timeline } from '../clock.ts'
+import { Concurrency } from '../kernel/concurrency.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
@@ -22,17 +23,13 @@ export class Keeper implements CallKeeper {
   /** All at once, then the waiters that now fit start, in the same turn (ADM-5). */
   release(route: Route, partitions: readonly Partition[] | null): void {
     const { global, contract, method, program } = route
-    global.release()
-    contract.release()
-    method.release()
+    Concurrency.releaseEach(global, contract, method)
     program.active -= 1
-    if (partitions !== null) {
-      for (const partition of partitions) {
-        partition.concurrency?.release()
-        partition.pool.leave(partition)
-      }
+    if (partitions !== null) releaseEach(partitions)
+    if (this.#ledger.calls > 0) {
+      if (this.#queue.takesOffers) this.#offer(route, partitions)
+      this.#queue.handOut(this.#timeline.nowMs())
     }
-    if (this.#ledger.calls > 0) this.#offer(route, partitions)
     if (program.active === 0) this.#onLeft(program)
   }
 
@@ -48,6 +45,12 @@ export class Keeper implements CallKeeper {
     this.#queue.offer(contract)
     this.#queue.offer(method)
     for (const { concurrency } of partitions ?? []) if (concurrency !== null) this.#queue.offer(concurrency)
-    this.#queue.handOut(this.#timeline.nowMs())
+  }
+}
+
+function releaseEach(partitions: readonly Partition[]): void {
+  for (const partition of partitions) {
+    partition.concurrency?.release()
+    partition.pool.leave(partition)
   }
 }

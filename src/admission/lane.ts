@@ -17,6 +17,7 @@ export class Lane implements HeapItem {
   readonly route: Route
   /** Tells lanes of the same route apart: their partition keys. */
   readonly id: string
+  readonly isKeyed: boolean
   readonly partitions: readonly Partition[] | null
   readonly place: DeliveryKey | null
   readonly delayMs: number // how long each of its calls may wait
@@ -26,6 +27,8 @@ export class Lane implements HeapItem {
   readonly lines: readonly Line[] // of the places
   /** The place whose line it stands in: a resource that lacked room when last asked. */
   parkedAt: Place
+  /** Has it one place? Then it stands wherever it could be passed, and {@link passable} is of no interest. */
+  readonly isEverywhere: boolean
   /** Its oldest waiter that has not been passed too often; those before it have (ADM-6). Null: all have. */
   passable: Waiter | null
   /** Passes, each as the newest arrival it counts for: ascending, only the highest that matter (`passes.ts`). */
@@ -42,6 +45,7 @@ export class Lane implements HeapItem {
     assert(queue !== null, 'a call queues whose program has no queue')
     this.route = route
     this.id = id
+    this.isKeyed = id !== ''
     this.partitions = keyed.partitions
     this.place = keyed.place
     this.delayMs = queue.maxQueueDelayMs
@@ -49,6 +53,7 @@ export class Lane implements HeapItem {
     this.lines = lines
     this.places = lines.map((line) => new Place(this, line))
     this.parkedAt = this.last
+    this.isEverywhere = lines.length === 1
     this.passable = null
     this.passes = []
     this.passedBy = 0
@@ -71,16 +76,34 @@ export class Lane implements HeapItem {
     return place
   }
 
+  /** A waiter more or less needs each of its resources. Waiters up to `seenBy` see which are full now; 0: nobody looks. */
+  changeWaiting(count: 1 | -1, seenBy: number, nowMs: number): void {
+    const { lines } = this
+    // By index: an iterator costs more than what is done (`queue.release`).
+    for (let index = 0; index < lines.length; index += 1) {
+      const line = lines[index]
+      if (line === undefined) continue
+      const { resource } = line
+      resource.waiting += count
+      if (seenBy > 0 && resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = seenBy
+    }
+  }
+
   /** The last of its resources that lacks room; undefined: all have room. What is kept for it is room, too. */
   lacking(nowMs: number, isKeptForIt: boolean): Place | undefined {
     // The last is the most specific, and the least likely to get room that this lane still cannot use.
     for (let index = this.places.length - 1; index >= 0; index -= 1) {
       const place = this.places[index]
       if (place === undefined) continue
-      const { resource, kept } = place.line
-      if (resource.msUntilRoom(nowMs, isKeptForIt ? 0 : kept) > 0) return place
+      const { resource } = place.line
+      if (resource.msUntilRoom(nowMs, isKeptForIt ? 0 : resource.kept) > 0) return place
     }
     return undefined
+  }
+
+  /** As {@link lacking} with one waiter, who has come last while everybody else is due first (QUE-11). */
+  lackingLast(nowMs: number): Place | undefined {
+    return this.places.findLast(({ line: { resource } }) => resource.msUntilRoom(nowMs, resource.waiting - 1) > 0)
   }
 
   /** Moves on to the next waiter that may be passed, which is the one that stands among the strangers of its lines. */
@@ -126,8 +149,6 @@ export class Line implements HeapItem {
   readonly strangers: Heap<Place>
   /** The newest arrival number that has seen the resource without room; waiters up to it have lacked it. */
   fullAt: number
-  /** 1 while a permit is kept for a waiter that was passed too often. */
-  kept: 0 | 1
   /** May have room that nobody has been offered yet. */
   dirty: boolean
   /** When a timed resource gets room next. */
@@ -139,7 +160,6 @@ export class Line implements HeapItem {
     this.parked = new Heap()
     this.strangers = new Heap()
     this.fullAt = 0
-    this.kept = 0
     this.dirty = false
     this.key = 0
     this.heapIndex = -1

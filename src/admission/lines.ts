@@ -17,7 +17,6 @@ import { type Keyed, resourcesOf } from './needs.ts'
  * 3. A line is dirty, or has a refill, or (no lane being parked in it, or its room coming with an event only) neither.
  */
 export class Lines {
-  arrivals: number // arrival numbers given out: the newest
   /** The one lane that stands; undefined: there are several, or none. */
   only: Lane | undefined
   /** Nothing is due before it, neither a deadline nor a refill. Infinity: never. */
@@ -28,7 +27,6 @@ export class Lines {
   readonly #dirty: Heap<Line> // keyed by a lower bound of the oldest arrival that can be next in it
 
   constructor() {
-    this.arrivals = 0
     this.only = undefined
     this.dueMs = Number.POSITIVE_INFINITY
     this.#keyed = new Map()
@@ -105,12 +103,14 @@ export class Lines {
 
   /** The lane of a call that has come to wait; it may not stand yet ({@link stand}). */
   laneFor(route: Route, keyed: Keyed): Lane {
-    if (keyed.partitions === null && keyed.place === null) {
-      if (route.lane instanceof Lane) return route.lane
-      const lane = this.#laneOf(route, keyed, '')
-      route.lane = lane
-      return lane
-    }
+    if (keyed.partitions !== null || keyed.place !== null) return this.#keyedLaneFor(route, keyed)
+    if (route.lane instanceof Lane) return route.lane
+    const lane = this.#laneOf(route, keyed, '')
+    route.lane = lane
+    return lane
+  }
+
+  #keyedLaneFor(route: Route, keyed: Keyed): Lane {
     const id = laneId(keyed)
     const lanes = this.#keyed.get(route) ?? new Map<string, Lane>()
     if (lanes.size === 0) this.#keyed.set(route, lanes)
@@ -131,7 +131,7 @@ export class Lines {
     this.dueMs = Math.min(this.dueMs, lane.key)
     parkedAt.key = first.key
     parkedAt.line.parked.push(parkedAt)
-    lane.setPassable(first)
+    if (!lane.isEverywhere) lane.setPassable(first)
     // What it lacks may only be kept back for others, or its turn; then it is looked at when they have started.
     if (parkedAt.line.resource.msUntilRoom(nowMs, 0) === 0) this.markDirty(parkedAt.line)
     else this.#setRefill(parkedAt.line, nowMs, 0)
@@ -160,7 +160,7 @@ export class Lines {
     this.#deadlines.remove(lane)
     this.#setOnly()
     if (lane.passes.length > 0) lane.passes = []
-    if (lane.id !== '') this.#forget(lane)
+    if (lane.isKeyed) this.#forget(lane)
   }
 
   /** A lane with partitions goes, and with it what its partitions alone have: keys come and go, routes do not. */

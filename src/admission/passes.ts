@@ -9,7 +9,7 @@ export const MAX_PASSES = 64
  * No waiter starves (ADM-6): counts how often room that a waiter lacked went to a newer call while it still lacked
  * another, and keeps a permit of each of its resources for the oldest of those passed too often.
  *
- * At most one waiter is protected, and `line.kept` is 1 at exactly its lines. A pass counts for all older waiters of a
+ * At most one waiter is protected, and `kept` is 1 at exactly its resources. A pass counts for all older waiters of a
  * lane, but only the oldest that has not been passed too often is a stranger, so each is visited at most 64 times.
  */
 export class Passes {
@@ -72,8 +72,10 @@ export class Passes {
     this.#protectOldest()
   }
 
-  /** A waiter has left the queue, its lane still stands. */
-  left(waiter: Waiter): void {
+  /** A waiter has left the queue, its lane still stands; `next` is the one that came after it. */
+  left(waiter: Waiter, next: Waiter | null): void {
+    const { lane } = waiter
+    if (lane.passable === waiter) lane.setPassable(next)
     if (waiter.heapIndex === -1) return
     this.#tooOften.remove(waiter)
     this.#protectOldest()
@@ -84,8 +86,8 @@ export class Passes {
     const before = this.#protected
     if (oldest === before) return
     this.#protected = oldest
-    for (const { line } of before?.lane.places ?? []) line.kept = 0
-    for (const { line } of oldest?.lane.places ?? []) line.kept = 1
+    for (const { line } of before?.lane.places ?? []) line.resource.kept = 0
+    for (const { line } of oldest?.lane.places ?? []) line.resource.kept = 1
     for (const { line } of before?.lane.places ?? []) this.#unkept(line)
   }
 }

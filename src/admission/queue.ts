@@ -81,8 +81,7 @@ export class Queue {
 
   /** How many of a resource a newcomer must leave to waiters that are due them (ADM-4, ADM-6). */
   aheadOfNewcomer(resource: Resource): number {
-    if (resource.waiting === 0) return 0
-    return this.#backlog ? resource.waiting : (this.#lines.of(resource)?.kept ?? 0)
+    return this.#backlog ? resource.waiting : resource.kept
   }
 
   /** A resource of a newcomer that waiters of a pending batch may be due first, though there is room for all (QUE-11). */
@@ -98,34 +97,34 @@ export class Queue {
     signal: AbortSignal | undefined,
     nowMs: number,
   ): Promise<Lease | Refusal> {
-    this.#lines.arrivals += 1
+    const lane = this.#lines.laneFor(route, keyed)
     this.#ledger.reserve(bytes)
     this.#totals.queued += 1
     route.program.queued += 1
-    const lane = this.#lines.laneFor(route, keyed)
-    if (lane.waiters.size === 0) lane.parkedAt = this.#lackingNewcomer(lane, nowMs) ?? lane.last
-    for (const line of lane.lines) {
-      line.resource.waiting += 1
-      if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#lines.arrivals
-    }
-    const waiter = new Waiter(lane, this.#lines.arrivals, bytes, nowMs)
+    const arrival = this.#totals.queued
+    const isFirst = lane.waiters.isEmpty
+    lane.changeWaiting(1, arrival, nowMs)
+    const waiter = new Waiter(lane, arrival, bytes, nowMs)
     lane.waiters.append(waiter)
-    const isFirst = lane.waiters.size === 1
-    if (isFirst) this.#lines.stand(lane, nowMs)
-    else if (lane.passable === null) lane.setPassable(waiter)
-    if (signal !== undefined) {
-      waiter.listen(signal, () => {
-        this.#departures.refuse(waiter, ABORTED)
-        this.handOut(this.#timeline.nowMs())
-      })
-    }
-    if (isFirst) {
-      // It may not need what has blocked all so far; then the lines that were left dirty are to be looked at now.
-      if (!this.#backlog) this.#dispatch(nowMs)
-      this.#setAlarm()
-    }
+    if (signal !== undefined) waiter.listen(signal, () => this.#abort(waiter))
+    if (isFirst) this.#stand(lane, nowMs)
+    else if (lane.passable === null && !lane.isEverywhere) lane.setPassable(waiter)
     if (!this.#ownTimers) return waiter.answered
     return this.#wait(waiter, this.#timeline, (lookMs) => this.handOut(lookMs), nowMs)
+  }
+
+  #stand(lane: Lane, nowMs: number): void {
+    const lacking = this.#backlog ? lane.lackingLast(nowMs) : lane.lacking(nowMs, false)
+    lane.parkedAt = lacking ?? lane.last
+    this.#lines.stand(lane, nowMs)
+    // It may not need what has blocked all so far; then the lines that were left dirty are to be looked at now.
+    if (!this.#backlog && (lacking === undefined || this.#lines.only === undefined)) this.#dispatch(nowMs)
+    this.#setAlarm()
+  }
+
+  #abort(waiter: Waiter): void {
+    this.#departures.refuse(waiter, ABORTED)
+    this.handOut(this.#timeline.nowMs())
   }
 
   /**
@@ -152,10 +151,13 @@ export class Queue {
     this.#setAlarm()
   }
 
+  /** Does it matter what is offered? A lane that stands alone is looked at in any case, unless it is not its turn. */
+  get takesOffers(): boolean {
+    return this.#backlog || this.#lines.only === undefined
+  }
+
   /** A release has brought room to a resource, which {@link handOut} must hand out in this same step. */
   offer(resource: Resource): void {
-    // A lane that stands alone is looked at in any case, unless it is somebody else's turn first.
-    if (!this.#backlog && this.#lines.only !== undefined) return
     const line = resource.waiting === 0 ? undefined : this.#lines.of(resource)
     if (line !== undefined) this.#lines.markDirty(line)
   }
@@ -164,7 +166,7 @@ export class Queue {
   resized(resource: Resource): void {
     const line = this.#lines.of(resource)
     if (line === undefined) return
-    if (resource.msUntilRoom(0, 0) > 0) line.fullAt = this.#lines.arrivals
+    if (resource.msUntilRoom(0, 0) > 0) line.fullAt = this.#totals.queued
     else this.#lines.markDirty(line)
   }
 
@@ -206,11 +208,12 @@ export class Queue {
   /** Grants oldest first, up to a batch; then the rest goes on in a later turn, and newcomers stay behind (QUE-11). */
   #dispatch(nowMs: number, movesAll = false): void {
     this.#backlog = false
-    const only = this.#lines.only
-    if (only !== undefined) {
-      this.#dispatchOnly(only, nowMs, movesAll)
-      return
-    }
+    const { only } = this.#lines
+    if (only === undefined) this.#dispatchInOrder(nowMs, movesAll)
+    else this.#dispatchOnly(only, nowMs, movesAll)
+  }
+
+  #dispatchInOrder(nowMs: number, movesAll: boolean): void {
     let started = 0
     for (let line = this.#lines.oldestDirty; line !== undefined; line = this.#lines.oldestDirty) {
       const place = this.#nextAt(line, nowMs)
@@ -236,29 +239,35 @@ export class Queue {
         return
       }
       started += 1
-      this.#departures.grant(lane, nowMs)
+      this.#departures.grant(lane.first, nowMs)
     }
   }
 
   /** The same for a lane that stands alone, as most do: there is no order to keep (`queue.release`). */
   #dispatchOnly(lane: Lane, nowMs: number, movesAll: boolean): void {
-    for (let started = 0; lane.waiters.size > 0; started += 1) {
-      const { parkedAt } = lane
-      const lacking = lane.lacking(nowMs, lane.first === this.#passes.protected)
+    const { waiters } = lane
+    let started = 0
+    for (let waiter = waiters.first; waiter !== null; waiter = waiters.first) {
+      const lacking = lane.lacking(nowMs, waiter === this.#passes.protected)
       if (lacking !== undefined) {
-        if (lacking === parkedAt) {
-          if (parkedAt.line.dirty) this.#lines.clean(parkedAt.line, nowMs, 0)
-        } else if (lacking.line.resource.timed || movesAll) this.#lines.park(lane, lacking, nowMs, 0)
-        else this.#lines.markDirty(parkedAt.line)
+        if (lacking !== lane.parkedAt || lacking.line.dirty) this.#stay(lane, lacking, nowMs, movesAll)
         return
       }
       if (started === MAX_STARTS) {
-        this.#lines.markDirty(parkedAt.line)
+        this.#lines.markDirty(lane.parkedAt.line)
         this.#continueLater(nowMs)
         return
       }
-      this.#departures.grant(lane, nowMs)
+      started += 1
+      this.#departures.grant(waiter, nowMs)
     }
+  }
+
+  /** The lane that stands alone cannot start. */
+  #stay(lane: Lane, lacking: Place, nowMs: number, movesAll: boolean): void {
+    if (lacking === lane.parkedAt) this.#lines.clean(lacking.line, nowMs, 0)
+    else if (lacking.line.resource.timed || movesAll) this.#lines.park(lane, lacking, nowMs, 0)
+    else this.#lines.markDirty(lane.parkedAt.line)
   }
 
   #continueLater(nowMs: number): void {
@@ -267,25 +276,18 @@ export class Queue {
     this.#continuation.setBy(nowMs)
   }
 
-  /** As {@link Lane.lacking}, for a call that has come last: while a batch is pending everybody else is due first. */
-  #lackingNewcomer(lane: Lane, nowMs: number): Place | undefined {
-    return lane.places.findLast(
-      ({ line: { resource } }) => resource.msUntilRoom(nowMs, this.aheadOfNewcomer(resource)) > 0,
-    )
-  }
-
   /** Who is to be looked at next in a line that may have room; undefined: nobody there can use what it has. */
   #nextAt(line: Line, nowMs: number): Place | undefined {
-    const { resource, kept } = line
-    if (resource.msUntilRoom(nowMs, kept) === 0) return line.oldest()
-    if (kept === 0 || resource.msUntilRoom(nowMs, 0) > 0) return undefined
+    const { resource } = line
+    if (resource.msUntilRoom(nowMs, resource.kept) === 0) return line.oldest()
+    if (resource.kept === 0 || resource.msUntilRoom(nowMs, 0) > 0) return undefined
     const place = this.#passes.protected?.lane.parkedAt
     return place?.line === line ? place : undefined
   }
 
   /** How many of a line's permits are kept back from whoever could be next in it. */
   #aheadAt(line: Line): number {
-    return this.#passes.protected?.lane.parkedAt.line === line ? 0 : line.kept
+    return this.#passes.protected?.lane.parkedAt.line === line ? 0 : line.resource.kept
   }
 
   #setAlarm(): void {

@@ -1,9 +1,13 @@
-import { assert } from '../assert.ts'
 import type { HeapItem } from '../heap.ts'
 import type { List, ListItem } from '../list.ts'
 import type { Refusal } from '../refusal.ts'
 import type { Lane } from './lane.ts'
 import type { Lease } from './lease.ts'
+
+type Settle = (answer: Lease | Refusal) => void
+
+/** Stands in until the promise has given its own, which it does while it is made. */
+function unsettled(): void {}
 
 /**
  * A call in the queue: it owns one reservation, a place in its lane, and the promise that its caller holds.
@@ -26,15 +30,10 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
   heapIndex: number // in the queue's heap of waiters that were passed too often
   /** What its caller holds. */
   readonly answered: Promise<Lease | Refusal>
-  readonly #settle: (answer: Lease | Refusal) => void
+  readonly #settle: Settle
   #stopListening: (() => void) | null
 
   constructor(lane: Lane, arrival: number, bytes: number, enqueuedAtMs: number) {
-    let settle: ((answer: Lease | Refusal) => void) | undefined
-    this.answered = new Promise((resolve) => {
-      settle = resolve
-    })
-    assert(settle !== undefined, 'a promise runs its executor at once')
     this.lane = lane
     this.bytes = bytes
     this.enqueuedAtMs = enqueuedAtMs
@@ -43,8 +42,12 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
     this.next = null
     this.key = arrival
     this.heapIndex = -1
-    this.#settle = settle
     this.#stopListening = null
+    let settle: Settle = unsettled
+    this.answered = new Promise((resolve) => {
+      settle = resolve
+    })
+    this.#settle = settle
   }
 
   /** Both as captured at enqueue: no update moves it (QUE-3). */

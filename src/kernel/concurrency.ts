@@ -16,9 +16,9 @@ export const UNLIMITED: number = 2 ** 30
 export class Concurrency implements Resource {
   readonly scope: Scope
   readonly reason: RefusalReason
-  readonly timed: false
   waiting: number // waiters, ≥ 0
   line: object | null
+  kept: 0 | 1
   /** Does the current program name this scope? If not, it goes once nobody holds or awaits a permit (STA-3). */
   named: boolean
   // Last, next to what a partition adds: what every call looks at lies together (`core.partition`).
@@ -28,12 +28,16 @@ export class Concurrency implements Resource {
   constructor(scope: Scope, reason: RefusalReason, limit: number) {
     this.scope = scope
     this.reason = reason
-    this.timed = false
     this.waiting = 0
     this.line = null
+    this.kept = 0
     this.named = false
     this.limit = limit
     this.active = 0
+  }
+
+  get timed(): false {
+    return false
   }
 
   get hasRoom(): boolean {
@@ -57,6 +61,14 @@ export class Concurrency implements Resource {
   take(): void {
     assert(this.active < this.limit, 'a permit is taken without room')
     this.active += 1
+  }
+
+  /** Returns one permit of each. */
+  static releaseEach(first: Concurrency, second: Concurrency, third: Concurrency): void {
+    assert(first.active > 0 && second.active > 0 && third.active > 0, 'permits are released that nobody holds')
+    first.active -= 1
+    second.active -= 1
+    third.active -= 1
   }
 
   release(): void {

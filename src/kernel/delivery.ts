@@ -8,9 +8,9 @@ export class DeliveryKey implements Resource {
   readonly id: string // the key that the selector returned
   readonly scope: Scope
   readonly reason: 'delivery'
-  readonly timed: false
   waiting: number
   line: object | null
+  kept: 0 | 1
   open: number // streamed bodies, ≥ 0
   users: number // open bodies and waiters, ≥ 0
 
@@ -19,11 +19,15 @@ export class DeliveryKey implements Resource {
     this.id = id
     this.scope = places.scope
     this.reason = 'delivery'
-    this.timed = false
     this.waiting = 0
     this.line = null
+    this.kept = 0
     this.open = 0
     this.users = 0
+  }
+
+  get timed(): false {
+    return false
   }
 
   msUntilRoom(_nowMs: number, ahead: number): number {

@@ -15,6 +15,8 @@ export interface Resource {
   waiting: number
   /** The queue's own record of who waits for this, kept here so that finding it is one load (`queue.release`). */
   line: object | null
+  /** 1 while one is kept for a waiter that was passed too often; for nobody else there is one less. The queue's, too. */
+  kept: 0 | 1
   /** Milliseconds until there is one for us after `ahead` others; 0 is now, Infinity is "an event will tell". */
   msUntilRoom(nowMs: number, ahead: number): number
   /** Takes one. The caller has seen `msUntilRoom(nowMs, 0) === 0` in this same turn. */

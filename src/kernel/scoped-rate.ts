@@ -9,21 +9,25 @@ import type { Scope } from './scope.ts'
 export class ScopedRate implements Resource {
   readonly scope: Scope
   readonly reason: RefusalReason
-  readonly timed: true
   readonly rate: Rate
   waiting: number // waiters, ≥ 0
   line: object | null
+  kept: 0 | 1
   /** Does the current program name this rate? If not, it is kept until a new one would behave the same (RAT-4). */
   named: boolean
 
   constructor(scope: Scope, reason: RefusalReason, config: RateConfig, nowMs: number) {
     this.scope = scope
     this.reason = reason
-    this.timed = true
     this.rate = createRate(config, nowMs)
     this.waiting = 0
     this.line = null
+    this.kept = 0
     this.named = false
+  }
+
+  get timed(): true {
+    return true
   }
 
   msUntilRoom(nowMs: number, ahead: number): number {

@@ -1,5 +1,6 @@
+import { assert } from '../assert.ts'
 import type { Config, DeliveryConfig, HoldUntil } from '../config/types.ts'
-import { type Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
+import { Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
 import type { DeliveryKey, DeliveryPlaces } from '../kernel/delivery.ts'
 import type { Partition, PartitionPool } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
@@ -124,9 +125,7 @@ export class Route {
    * back, so every admission takes three.
    */
   take(nowMs: number): void {
-    this.global.take()
-    this.contract.take()
-    this.method.take()
+    assert(Concurrency.takeEach(this.global, this.contract, this.method), 'permits are taken without room')
     const { timed } = this
     for (let index = 0; index < timed.length; index += 1) timed[index]?.take(nowMs)
   }

@@ -89,26 +89,31 @@ interface Pace {
   readonly warmMs: number
   readonly roundMs: number
   readonly minSamples: number
+  /** Fewer where one takes long: then the machine disturbs each of them alike, and a group must not take minutes. */
+  readonly minLongSamples: number
 }
 
+const LONG_SAMPLE_MS = 20
+
 const PACES: { readonly [S in Size]: Pace } = {
-  quick: { rounds: 1, sampleMs: 0.2, warmExactMs: 60, warmMs: 1, roundMs: 1, minSamples: 2 },
-  full: { rounds: 5, sampleMs: 0.25, warmExactMs: 250, warmMs: 250, roundMs: 80, minSamples: 12 },
+  quick: { rounds: 1, sampleMs: 0.2, warmExactMs: 60, warmMs: 1, roundMs: 1, minSamples: 2, minLongSamples: 2 },
+  full: { rounds: 5, sampleMs: 0.25, warmExactMs: 250, warmMs: 250, roundMs: 80, minSamples: 12, minLongSamples: 3 },
 }
 const BYTES_AT_ONCE = 4 * 2 ** 20 // stays within the nursery, so that nothing is collected while it is counted
 
 /** Measures contestants by turns, so that what disturbs the machine disturbs them alike. */
 export async function measureAll(contestants: readonly Contestant[], size: Size): Promise<readonly Measured[]> {
   const pace = PACES[size]
-  const entrants: { name: string; subject: Subject; n: number; rounds: Timing[] }[] = []
+  const entrants: Entrant[] = []
   for (const { name, make } of contestants) {
     const subject = await make()
-    const n = await warmUp(name, subject, pace)
-    entrants.push({ name, subject, n, rounds: [] })
+    const { n, sampleMs } = await warmUp(name, subject, pace)
+    const minSamples = sampleMs > LONG_SAMPLE_MS ? pace.minLongSamples : pace.minSamples
+    entrants.push({ name, subject, n, minSamples, rounds: [] })
   }
   for (let round = 0; round < pace.rounds; round += 1) {
     const turns = round % 2 === 0 ? entrants : entrants.toReversed()
-    for (const entrant of turns) entrant.rounds.push(await timeOf(entrant.name, entrant.subject, entrant.n, pace))
+    for (const entrant of turns) entrant.rounds.push(await timeOf(entrant, pace))
   }
   const measured: Measured[] = []
   for (const { name, subject, rounds } of entrants) {
@@ -120,8 +125,20 @@ export async function measureAll(contestants: readonly Contestant[], size: Size)
   return measured
 }
 
-/** Runs until compilers have had their time; finds how many operations make a sample. */
-async function warmUp(name: string, subject: Subject, { sampleMs, warmExactMs, ...pace }: Pace): Promise<number> {
+interface Entrant {
+  readonly name: string
+  readonly subject: Subject
+  readonly n: number // operations in a sample
+  readonly minSamples: number
+  readonly rounds: Timing[]
+}
+
+/** Runs until compilers have had their time; finds how many operations make a sample, and how long one takes. */
+async function warmUp(
+  name: string,
+  subject: Subject,
+  { sampleMs, warmExactMs, ...pace }: Pace,
+): Promise<{ readonly n: number; readonly sampleMs: number }> {
   const { step = 1, exact } = subject
   const warmMs = exact?.maxBytes === undefined ? pace.warmMs : warmExactMs
   let n = step
@@ -134,17 +151,17 @@ async function warmUp(name: string, subject: Subject, { sampleMs, warmExactMs, .
       quickestMs = Math.min(quickestMs, performance.now() - beginMs)
     }
     if (quickestMs < sampleMs) n *= 2
-    else if (performance.now() - startMs >= warmMs) return n
+    else if (performance.now() - startMs >= warmMs) return { n, sampleMs: quickestMs }
   }
 }
 
-async function timeOf(name: string, subject: Subject, n: number, pace: Pace): Promise<Timing> {
+async function timeOf({ name, subject, n, minSamples }: Entrant, pace: Pace): Promise<Timing> {
   const stopwatch = new Stopwatch()
   const { p50 } = await measure(() => checkedRun(name, subject, n), {
     now: () => stopwatch.read(),
     gc: collect,
     batch_threshold: 0, // a sample is one run
-    min_samples: pace.minSamples,
+    min_samples: minSamples,
     min_cpu_time: pace.roundMs * 1e6,
   })
   return { p50: p50 / n, mean: stopwatch.meanNs / n }
@@ -191,7 +208,7 @@ async function bytesOf(subject: Subject): Promise<number> {
     if (typeof sum !== 'number') await sum
     return Math.max(0, heapBytes() - before) / n
   }
-  const about = await sample(64 * step)
+  const about = await sample(step * Math.ceil(64 / step))
   const n = step * Math.ceil(Math.min(400_000, Math.max(64, BYTES_AT_ONCE / Math.max(1, about))) / step)
   // The least: whatever else allocates meanwhile (a compiler) only adds.
   let least = Number.POSITIVE_INFINITY

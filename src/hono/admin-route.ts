@@ -9,7 +9,7 @@ import { type AdminIdentity, type AdminOptions, type AdminRole, adminAuth } from
 import { Problem, problemOf, problemResponse } from './admin-problem.ts'
 import { type EntityTags, ifMatches } from './entity-tag.ts'
 import { exempt } from './exempt.ts'
-import { jsonBytes, optionalJsonBytes, parseCandidate, parseJson } from './json-body.ts'
+import { afterLarge, jsonText, optionalJsonText, parseCandidate, parseJson } from './json-body.ts'
 import { METRICS_TYPE, metricsText } from './metrics-text.ts'
 
 /** What the admin route works on; one for all the admin routes of an admission, so that they share their tags. */
@@ -103,9 +103,14 @@ function json(c: Context, value: unknown, headers: { readonly [name: string]: st
 }
 
 /** The configuration resource as it is now, and the tag that names it: read in one step, so they belong together. */
-function configuration({ core, tags }: AdminParts, c: Context): Response {
+function resourceOf({ core, tags }: AdminParts): { readonly value: unknown; readonly tag: string } {
   const { state, draining, generation, config } = core
-  return json(c, { state, draining, generation, config }, { ETag: tags.current() })
+  return { value: { state, draining, generation, config }, tag: tags.current() }
+}
+
+function configuration(parts: AdminParts, c: Context): Response {
+  const { value, tag } = resourceOf(parts)
+  return json(c, value, { ETag: tag })
 }
 
 /** Lets a writer go on only when it has seen what it is about to replace (ADX-2, ADX-7). Returns what it has seen. */
@@ -140,9 +145,9 @@ function getConfig(parts: AdminParts, c: Context): Response {
 }
 
 async function putConfig(parts: AdminParts, c: Context, who: AdminIdentity): Promise<Response> {
-  const bytes = await jsonBytes(c.req.raw)
+  const text = await jsonText(c.req.raw)
   const seen = requireMatch(parts, c)
-  const candidate = parseCandidate(bytes)
+  const candidate = parseCandidate(text)
   judgeBeforeState('enabled', parts, candidate)
   try {
     // No turn ends between the match and this call, so the source of the update is what the operator has seen (PUB-4).
@@ -150,18 +155,20 @@ async function putConfig(parts: AdminParts, c: Context, who: AdminIdentity): Pro
   } catch (error) {
     throw commitError(parts, seen, error)
   }
-  return configuration(parts, c)
+  const { value, tag } = resourceOf(parts)
+  await afterLarge(text)
+  return json(c, value, { ETag: tag })
 }
 
 async function postPlan(parts: AdminParts, c: Context): Promise<Response> {
-  const bytes = await jsonBytes(c.req.raw)
-  return json(c, parts.core.plan(parseCandidate(bytes)))
+  const text = await jsonText(c.req.raw)
+  return json(c, parts.core.plan(parseCandidate(text)))
 }
 
 async function postEnable(parts: AdminParts, c: Context, who: AdminIdentity): Promise<Response> {
-  const bytes = await jsonBytes(c.req.raw)
+  const text = await jsonText(c.req.raw)
   requireMatch(parts, c)
-  const candidate = parseCandidate(bytes)
+  const candidate = parseCandidate(text)
   judgeBeforeState('disabled', parts, candidate)
   parts.core.enable(candidate, { who })
   return configuration(parts, c)
@@ -178,8 +185,8 @@ function draining({ core: { state, draining } }: AdminParts, c: Context): Respon
 }
 
 async function postDrain(parts: AdminParts, c: Context, who: AdminIdentity): Promise<Response> {
-  const bytes = await optionalJsonBytes(c.req.raw)
-  const announceMs = bytes === undefined ? undefined : parseAnnounceMs(parseJson(bytes))
+  const text = await optionalJsonText(c.req.raw)
+  const announceMs = text === undefined ? undefined : parseAnnounceMs(parseJson(text))
   parts.core.drain(announceMs === undefined ? { who } : { announceMs, who })
   return draining(parts, c)
 }

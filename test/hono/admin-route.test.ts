@@ -244,6 +244,47 @@ describe('PUT /config', () => {
     expect((await put(new Uint8Array([0xef, 0xbb, 0xbf, 0x7b, 0x7d]))).status).toBe(200)
   })
 
+  it('ADX-2 characters that are split between pieces of a body are whole, and one that breaks off is broken JSON', async () => {
+    const operator = new Operator({ config: ten })
+    const id = `/${'é'.repeat(1000)}`
+    const bytes = new TextEncoder().encode(JSON.stringify({ contracts: { [id]: {} } }))
+    const put = (...pieces: Uint8Array[]): Promise<Response> => {
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (const piece of pieces) controller.enqueue(piece)
+          controller.close()
+        },
+      })
+      const init: RequestInit & { duplex: 'half'; headers: Record<string, string> } = {
+        body,
+        duplex: 'half',
+        headers: { 'content-type': 'application/json', 'if-match': '*' },
+      }
+      return operator.send('PUT', '/config', init)
+    }
+    const response = await put(...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)))
+    expect(await jsonOf(response)).toMatchObject({ config: { contracts: { [id]: {} } } })
+    expect((await put(bytes, new Uint8Array([0xc3]))).status).toBe(400)
+  })
+
+  it('PUB-4 ADX-3 a large candidate is answered with what it published, and the tag of that', async () => {
+    const contracts = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`/area-${at}`, { concurrency: 1 }]))
+    const overtaken: Promise<unknown>[] = []
+    const overtake = async (): Promise<void> => {
+      // Later than the operator's own update goes on, sooner than the next turn of the event loop.
+      for (let microtask = 0; microtask < 100; microtask += 1) await Promise.resolve()
+      operator.admission.core.disable()
+    }
+    const onPublish = ({ to }: PublishEvent): void => {
+      if (to.state === 'enabled' && to.generation === 2) overtaken.push(overtake())
+    }
+    const operator = new Operator({ config: ten, onPublish })
+    const response = await operator.write('PUT', '/config', { contracts }, '*')
+    await Promise.all(overtaken)
+    expect(await jsonOf(response)).toMatchObject({ state: 'enabled', generation: 2, config: { contracts } })
+    expect((await operator.write('PUT', '/config', ten, response.headers.get('etag') ?? '')).status).toBe(412)
+  })
+
   it('ADX-2 a body of nothing but brackets is answered, however deep', async () => {
     const operator = new Operator({ config: ten })
     for (const [open, close] of [

@@ -103,7 +103,10 @@ function enabled(document: unknown): { kernel: Kernel; publication: Publication;
   return { kernel, publication, source: prepared.program }
 }
 
-/** What an update may do to a large configuration, there and back. The goals are about the first. */
+/**
+ * What an update may do to a large configuration, there and back. The goals are about the first: of what is all new, the
+ * collector moves some megabytes in one block, whatever the steps are.
+ */
 const CHANGES: { readonly [name: string]: (rules: number) => readonly [ConfigInput, ConfigInput] } = {
   '': (rules) => [manyRules(rules), manyRules(rules, CHANGED)],
   '.all': (rules) => [manyRules(rules), manyRules(rules, rules)],
@@ -121,12 +124,18 @@ async function commitsAndBlocks(rules: number, size: Size): Promise<readonly Rea
     const blocks = await blockTimes(documents, updates)
     const [thereUs = 0, backUs = 0] = commits
     const block = median(blocks)
-    const goal = name === '' ? { goal: 'P20', max: 50 } : {}
+    const [commitGoal, blockGoal] =
+      name === ''
+        ? [
+            { goal: 'P20', max: 50 },
+            { goal: 'P21', max: 5 },
+          ]
+        : [{}, {}]
     readings.push(
-      { name: `update.commit${name}@${rules}`, value: thereUs, unit: 'µs', ...goal },
+      { name: `update.commit${name}@${rules}`, value: thereUs, unit: 'µs', ...commitGoal },
       { name: `update.commit${name}@${rules}`, value: (thereUs * 1000) / counterNs, unit: 'C' },
       { name: `update.commit${name}.back@${rules}`, value: backUs, unit: 'µs' },
-      { name: `update.block${name}@${rules}`, value: block, unit: 'ms', goal: 'P21', max: 5 },
+      { name: `update.block${name}@${rules}`, value: block, unit: 'ms', ...blockGoal },
       { name: `update.block${name}@${rules}`, value: (block * 1e6) / counterNs, unit: 'C' },
       { name: `update.block${name}.worst@${rules}`, value: Math.max(...blocks), unit: 'ms' },
     )

@@ -5,7 +5,7 @@ import type { Kernel, Removed } from '../kernel/kernel.ts'
 import { type Compiled, compile, compileSteps } from '../program/compile.ts'
 import { type Difference, difference, differenceSteps, type Plan } from '../program/plan.ts'
 import type { CallKeeper, Program } from '../program/program.ts'
-import type { Steps } from '../steps.ts'
+import { atOnce, type Steps } from '../steps.ts'
 
 /** A candidate, ready to be published in one step. Dropping it is all that undoing it takes (PUB-5). */
 export interface Prepared extends Compiled {
@@ -52,7 +52,7 @@ export function* prepareNext(candidate: unknown, source: Program, workshop: Work
 
 /** What publishing a candidate would do, refusals being data (PUB-11). `source` null: what enabling it would do. */
 export function planOf(candidate: unknown, source: Program | null, workshop: Workshop): Plan {
-  const config = parseConfig(candidate, { selectors: workshop.selectors })
+  const config = atOnce(parseConfigSteps(candidate, { selectors: workshop.selectors }, source?.config))
   return source === null ? enabling(config) : difference(source.config, config).plan
 }
 

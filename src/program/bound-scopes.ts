@@ -54,9 +54,18 @@ const NOTHING: readonly never[] = []
 
 /** What the way through three scopes asks; a method's own `holdUntil` and delivery replace its contract's. */
 export function asksOf(global: BoundScope, contract: BoundScope, method: BoundScope): Asks {
-  const slots = { global: global.concurrency, contract: contract.concurrency, method: method.concurrency }
   if (global.others === null && contract.others === null && method.others === null) {
-    return { ...slots, timed: NOTHING, keyed: NOTHING, gates: null, holdUntil: 'handler', delivery: undefined }
+    // Written out: an object that is spread and added to takes a hundred times as long (`update.whole`).
+    return {
+      global: global.concurrency,
+      contract: contract.concurrency,
+      method: method.concurrency,
+      timed: NOTHING,
+      keyed: NOTHING,
+      gates: null,
+      holdUntil: 'handler',
+      delivery: undefined,
+    }
   }
   const holdUntil = method.others?.holdUntil ?? contract.others?.holdUntil ?? 'handler'
   const delivery = method.others?.delivery ?? contract.others?.delivery
@@ -80,5 +89,14 @@ export function asksOf(global: BoundScope, contract: BoundScope, method: BoundSc
       gates.push(gate)
     }
   }
-  return { ...slots, timed, keyed, gates, holdUntil, delivery }
+  return {
+    global: global.concurrency,
+    contract: contract.concurrency,
+    method: method.concurrency,
+    timed,
+    keyed,
+    gates,
+    holdUntil,
+    delivery,
+  }
 }

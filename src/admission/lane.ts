@@ -5,8 +5,9 @@ import type { Partition } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
 import { List } from '../list.ts'
 import type { Route } from '../program/program.ts'
+import { type Lease, PermitLease } from './lease.ts'
 import type { Keyed } from './needs.ts'
-import type { Waiter } from './waiter.ts'
+import { Waiter } from './waiter.ts'
 
 /**
  * Waiters of one route and the same partitions, in arrival order: they all need the same, so only the first can be
@@ -22,6 +23,11 @@ export class Lane implements HeapItem {
   readonly place: DeliveryKey | null
   readonly delayMs: number // how long each of its calls may wait
   readonly waiters: List<Waiter>
+  /**
+   * A waiter that never waits and a lease of nothing, for as long as the route. V8 forgets the shape of an object with the
+   * last of its kind, and with it the code compiled for it: each full collection while nobody waits would cost that.
+   */
+  readonly shapes: readonly [Waiter, Lease] | null
   /** One for each resource that its calls need, in judging order. */
   readonly places: readonly Place[]
   readonly lines: readonly Line[] // of the places
@@ -50,6 +56,7 @@ export class Lane implements HeapItem {
     this.place = keyed.place
     this.delayMs = queue.maxQueueDelayMs
     this.waiters = new List()
+    this.shapes = this.isKeyed ? null : [new Waiter(this, 0, 0, 0), new PermitLease(route, null)]
     this.lines = lines
     this.places = lines.map((line) => new Place(this, line))
     this.parkedAt = this.last

@@ -9,12 +9,15 @@ import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.t
 import type { Totals } from '../totals.ts'
 import type { Call, Selector } from './call.ts'
 import { type Lease, PermitLease } from './lease.ts'
-import { type Keyed, keyAt, NONE, resourcesOf, roomyPartition } from './needs.ts'
+import { bytesOf, enter, type Keyed, keyAt, keysAsked, NONE, resourcesOf, roomyPartition, tooLateIn } from './needs.ts'
+import { Overtaken } from './overtaken.ts'
 import type { Queue } from './queue.ts'
 
 const NO_KEYS: readonly (string | undefined)[] = []
 
 export type Answer = Lease | Refusal | Promise<Lease | Refusal>
+/** Null: the call has been overtaken. */
+type Verdict = Answer | null
 
 /**
  * Decides one call: capture → ask every scope → take at all, or name the first that lacked room.
@@ -28,6 +31,7 @@ export class Admission {
   readonly #queue: Queue
   readonly #totals: Totals
   readonly #selectors: ReadonlyMap<string, Selector>
+  readonly overtaken: Overtaken
 
   constructor(
     timeline: Timeline,
@@ -41,9 +45,10 @@ export class Admission {
     this.#queue = queue
     this.#totals = totals
     this.#selectors = selectors
+    this.overtaken = new Overtaken()
   }
 
-  admit(route: Route, call: Call): Answer {
+  admit(route: Route, call: Call): Verdict {
     const { signal } = call
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
     if (route.isPlain && this.#ledger.calls === 0) {
@@ -61,7 +66,7 @@ export class Admission {
     return this.#judge(route, call)
   }
 
-  #judge(route: Route, call: Call): Answer {
+  #judge(route: Route, call: Call): Verdict {
     if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
     // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
@@ -76,7 +81,7 @@ export class Admission {
   }
 
   /** Only a rate can be lacking; of several, the first. It is asked once, for to refuse is to say how long it takes. */
-  #judgeRates(route: Route, call: Call, nowMs: number): Answer {
+  #judgeRates(route: Route, call: Call, nowMs: number): Verdict {
     const { timed } = route
     for (let index = 0; index < timed.length; index += 1) {
       const rate = timed[index]
@@ -88,12 +93,17 @@ export class Admission {
     return this.#take(route, null, null, nowMs)
   }
 
-  #judgeKeyed(route: Route, call: Call): Answer {
+  #judgeKeyed(route: Route, call: Call): Verdict {
     const { keyed } = route
+    const { changes } = this.overtaken
     // Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged.
     // The first key apart, for mostly it is the only one and needs no list (`core.partition`).
     const firstKey = keyAt(keyed[0], call, this.#selectors)
     const moreKeys = keyed.length === 1 ? NO_KEYS : keyed.slice(1).map((gate) => keyAt(gate, call, this.#selectors))
+    // They may as well publish, disable, drain or stop.
+    if (this.overtaken.changes !== changes) {
+      return this.overtaken.keep(call, { keys: keysAsked(keyed, [firstKey, ...moreKeys], call, this.#selectors) })
+    }
     const nowMs = this.#settledNowMs()
     // As in `judge`: nobody waits, so there is no order.
     if (keyed.length === 1 && this.#ledger.calls === 0 && route.hasRoom(nowMs)) {
@@ -109,7 +119,7 @@ export class Admission {
     firstKey: string | undefined,
     moreKeys: readonly (string | undefined)[],
     nowMs: number,
-  ): Answer {
+  ): Verdict {
     let lacking: Resource | undefined
     let { partitions, place } = NONE
     let nextKey = 0
@@ -156,14 +166,14 @@ export class Admission {
   }
 
   /** Everything has been asked; `lacking` is the first that lacked room. */
-  #decide(route: Route, call: Call, keyed: Keyed, lacking: Resource | undefined, nowMs: number): Answer {
+  #decide(route: Route, call: Call, keyed: Keyed, lacking: Resource | undefined, nowMs: number): Verdict {
     const { queue } = route.program
     if (lacking === undefined) return this.#decideRoomy(route, call, keyed, nowMs)
     if (queue === null) return this.#refuse(this.#lacks(lacking, nowMs))
     return this.#enqueue(route, queue, call, keyed, lacking, false, nowMs)
   }
 
-  #decideRoomy(route: Route, call: Call, keyed: Keyed, nowMs: number): Answer {
+  #decideRoomy(route: Route, call: Call, keyed: Keyed, nowMs: number): Verdict {
     const { queue } = route.program
     const resources = resourcesOf(route, keyed)
     const behind = queue === null ? undefined : this.#queue.inBacklog(resources)
@@ -211,6 +221,7 @@ export class Admission {
 
   /**
    * Order of reasons: one-way, rate, calls, bytes (ADM-10); the signal is touched last, when the call queues (RUN-2).
+   * To read one of them may run the caller's code, after which the call may be overtaken.
    *
    * `behind` is what the call would wait for. If only its turn is lacking there is room for everybody who waits and for
    * this call, too: it starts where it may not wait (QUE-11).
@@ -223,26 +234,31 @@ export class Admission {
     behind: Resource,
     lacksTurnOnly: boolean,
     nowMs: number,
-  ): Answer {
-    const { admitted, queued } = this.#totals
+  ): Verdict {
+    const before = this.#happened()
     const oneWay = policy.queueOneWayCalls ? undefined : call.oneWay
+    if (this.#happened() !== before) return this.overtaken.keep(call, { oneWay })
     if (oneWay === true) return this.#turnAway(route, keyed, behind, 'one_way', lacksTurnOnly, nowMs)
     const tooLate = route.isPlain ? undefined : tooLateIn(resourcesOf(route, keyed), policy, nowMs)
     if (tooLate !== undefined) return this.#refuse(tooLate)
     if (this.#ledger.calls >= policy.maxQueuedCalls) {
       return this.#turnAway(route, keyed, behind, 'queue_calls', lacksTurnOnly, nowMs)
     }
-    const bytes = bytesOf(call, policy)
+    const declared = call.bytes ?? 0
+    const bytes = bytesOf(declared, policy)
+    if (this.#happened() !== before) {
+      return this.overtaken.keep(call, policy.queueOneWayCalls ? { bytes: declared } : { oneWay, bytes: declared })
+    }
     if (bytes > 0 && this.#ledger.bytes + bytes > policy.maxQueuedBytes) {
       return this.#turnAway(route, keyed, behind, 'queue_bytes', lacksTurnOnly, nowMs)
     }
     const signal = typeof call.signal === 'function' ? call.signal() : call.signal
-    if (signal?.aborted === true) return this.#refuse(ABORTED)
-    // So far the call's getters were the caller's code, which may have admitted, queued or released: then judge anew.
-    const isOvertaken = this.#totals.admitted !== admitted || this.#totals.queued !== queued
-    if (isOvertaken || (!lacksTurnOnly && this.#hasRoom(behind, nowMs))) {
-      return this.#judge(route, { keys: call.keys, bodiless: call.bodiless, oneWay, bytes, signal })
+    // A release in the meantime may have made room, too.
+    if (this.#happened() !== before || (!lacksTurnOnly && this.#hasRoom(behind, nowMs))) {
+      const read = { bytes: declared, signal }
+      return this.overtaken.keep(call, policy.queueOneWayCalls ? read : { ...read, oneWay })
     }
+    if (signal?.aborted === true) return this.#refuse(ABORTED)
     if (keyed !== NONE) enter(keyed, nowMs)
     return this.#queue.enqueue(route, keyed, bytes, signal, nowMs)
   }
@@ -264,33 +280,13 @@ export class Admission {
     return refusal(resource.reason, resource.scope.name, resource.msUntilRoom(nowMs, resource.waiting))
   }
 
+  /** What a call that is being judged must not miss; anything more than before is another number. */
+  #happened(): number {
+    return this.#totals.admitted + this.#totals.queued + this.overtaken.changes
+  }
+
   #refuse(answer: Refusal): Refusal {
     this.#totals.refused[answer.reason] += 1
     return answer
   }
-}
-
-/** The rate that cannot admit a call before its deadline, with the time to wait (QUE-6). */
-function tooLateIn(resources: readonly Resource[], policy: QueuePolicy, nowMs: number): Refusal | undefined {
-  for (const resource of resources) {
-    if (!resource.timed) continue
-    // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
-    const waitMs = resource.msUntilRoom(nowMs, resource.waiting)
-    if (waitMs >= policy.maxQueueDelayMs) return refusal(resource.reason, resource.scope.name, waitMs)
-  }
-  return undefined
-}
-
-/** Before anything is entered: a caller's mistake must not cost a permit (ADM-7). */
-function bytesOf(call: Call, policy: QueuePolicy): number {
-  const declared = call.bytes ?? 0
-  const bytes = declared === 'unknown' ? policy.unknownBodyBytes : declared
-  if (Number.isSafeInteger(bytes) && bytes >= 0) return bytes
-  throw new RangeError(`Cannot queue the call: bytes must be a whole number, 0 or more, got ${bytes}`)
-}
-
-/** A call that waits uses its partitions and its place. */
-function enter({ partitions, place }: Keyed, nowMs: number): void {
-  for (const partition of partitions ?? []) partition.pool.enter(partition, nowMs)
-  place?.places.enter(place)
 }

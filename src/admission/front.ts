@@ -88,7 +88,7 @@ export class Front {
     if (program !== null) {
       const route = program.route(contract, method)
       if (isKept) way.route = route
-      return this.admission.admit(route, call)
+      return this.admission.admit(route, call) ?? this.admitOvertaken(contract, method)
     }
     if (isKept) way.open = this.#open
     // While disabled nothing is asked and nothing is held (ADM-11).
@@ -98,7 +98,12 @@ export class Front {
     return this.#open
   }
 
+  admitOvertaken(contract: string | undefined, method: string | undefined): Answer {
+    return this.admitBy(null, this.admission.overtaken.take(), contract, method)
+  }
+
   #changed(): void {
+    this.admission.overtaken.changes += 1
     for (const way of this.#ways) way.forget()
   }
 
@@ -127,7 +132,9 @@ class FrontRoute implements BoundRoute {
 
   admit(call: Call = NO_CALL): Answer {
     const { route } = this
-    if (route !== null) return this.#front.admission.admit(route, call)
+    if (route !== null) {
+      return this.#front.admission.admit(route, call) ?? this.#front.admitOvertaken(this.#contract, this.#method)
+    }
     const { open } = this
     if (open === null || call.signal !== undefined) {
       return this.#front.admitBy(this, call, this.#contract, this.#method)

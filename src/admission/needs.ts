@@ -1,8 +1,9 @@
 import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { KeyedGate, Route } from '../program/program.ts'
-import type { Call, Selector } from './call.ts'
+import type { KeyedGate, QueuePolicy, Route } from '../program/program.ts'
+import { type Refusal, refusal } from '../refusal.ts'
+import type { Call, DeclaredBytes, KeyFunction, Selector } from './call.ts'
 
 /** What of a call's needs depends on its keys. New partitions and places are not in their pools yet. */
 export interface Keyed {
@@ -19,10 +20,31 @@ export function keyAt(
   call: Call,
   selectors: ReadonlyMap<string, Selector>,
 ): string | undefined {
-  if (gate === undefined) return undefined
-  if (gate.kind === 'delivery' && call.bodiless === true) return undefined
+  return gate === undefined || !isAsked(gate, call) ? undefined : keyOf(selectorOf(gate), call, selectors)
+}
+
+/** The keys that a call has given at these gates, and whatever others it is asked for, as one function. */
+export function keysAsked(
+  gates: readonly KeyedGate[],
+  keys: readonly (string | undefined)[],
+  call: Call,
+  selectors: ReadonlyMap<string, Selector>,
+): KeyFunction {
+  const known = new Map<string, string | undefined>()
+  for (const [at, gate] of gates.entries()) if (isAsked(gate, call)) known.set(selectorOf(gate), keys[at])
+  return (selector) => (known.has(selector) ? known.get(selector) : keyOf(selector, call, selectors))
+}
+
+function isAsked({ kind }: KeyedGate, call: Call): boolean {
+  return kind === 'pool' || call.bodiless !== true
+}
+
+function selectorOf(gate: KeyedGate): string {
+  return gate.kind === 'pool' ? gate.pool.selector : gate.places.selector
+}
+
+function keyOf(selector: string, call: Call, selectors: ReadonlyMap<string, Selector>): string | undefined {
   const { keys } = call
-  const { selector } = gate.kind === 'pool' ? gate.pool : gate.places
   if (keys === undefined) return selectors.get(selector)?.(call)
   if (typeof keys === 'function') return keys(selector)
   return Object.hasOwn(keys, selector) ? keys[selector] : undefined
@@ -60,4 +82,28 @@ export function roomyPartition(
   if (concurrency !== null && !concurrency.hasRoom) return undefined
   if (rate !== null && rate.msUntilRoom(nowMs, 0) > 0) return undefined
   return gate.pool.canHold(partition, nowMs) ? partition : undefined
+}
+
+/** The rate that cannot admit a call before its deadline, with the time to wait (QUE-6). */
+export function tooLateIn(resources: readonly Resource[], policy: QueuePolicy, nowMs: number): Refusal | undefined {
+  for (const resource of resources) {
+    if (!resource.timed) continue
+    // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
+    const waitMs = resource.msUntilRoom(nowMs, resource.waiting)
+    if (waitMs >= policy.maxQueueDelayMs) return refusal(resource.reason, resource.scope.name, waitMs)
+  }
+  return undefined
+}
+
+/** A call that waits uses its partitions and its place. */
+export function enter({ partitions, place }: Keyed, nowMs: number): void {
+  for (const partition of partitions ?? []) partition.pool.enter(partition, nowMs)
+  place?.places.enter(place)
+}
+
+/** Before anything is entered: a caller's mistake must not cost a permit (ADM-7). */
+export function bytesOf(declared: DeclaredBytes, policy: QueuePolicy): number {
+  const bytes = declared === 'unknown' ? policy.unknownBodyBytes : declared
+  if (Number.isSafeInteger(bytes) && bytes >= 0) return bytes
+  throw new RangeError(`Cannot queue the call: bytes must be a whole number, 0 or more, got ${bytes}`)
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Call } from '../../src/admission/call.ts'
 import type { Lease } from '../../src/admission/lease.ts'
 import type { AdmissionCore } from '../../src/admission-core.ts'
-import { expectQuiet, setup } from '../support/core.ts'
+import { expectQuiet, setup, watch } from '../support/core.ts'
 
 const partitions = { tenant: { concurrency: 5 } }
 
@@ -50,6 +50,62 @@ describe("the caller's code inside a decision", () => {
     expectQuiet({ core, clock })
   })
 
+  const again = { global: { concurrency: 1, partitions } }
+  const writes: [string, (core: AdmissionCore) => unknown][] = [
+    ['disables and enables', (core) => [core.disable(), core.enable(again)]],
+    [
+      'takes the limit away and brings it back',
+      (core) => [core.update({ global: { partitions } }), core.update(again)],
+    ],
+  ]
+
+  it.each(writes)('STA-3 CON-4 a selector that %s loses no permit that its own call takes then', (_, write) => {
+    const { core, clock, hold } = judging((within) => void write(within))
+    const first = hold()
+    expect(first.lease.generation).toBe(core.generation)
+    expect(core.snapshot().active).toBe(1)
+    expect(hold().refusal?.reason).toBe('concurrency')
+    first.release()
+    expectQuiet({ core, clock })
+  })
+
+  it('PUB-6 a selector that publishes has its own call judged by what is published, and is asked once', () => {
+    const asked: string[] = []
+    const delivery = { key: 'user', maxOpenBodies: 1 }
+    const { core, clock, hold } = setup(again, {
+      selectors: {
+        tenant: () => {
+          asked.push('tenant')
+          void core.update({ ...again, contracts: { '/a': { concurrency: 1, delivery } } })
+          return 'one'
+        },
+        user: () => {
+          asked.push('user')
+          return 'two'
+        },
+      },
+    })
+    const running = hold({ contract: '/a' })
+    expect(running.lease).toMatchObject({ generation: 2, scopes: ['global', 'global#tenant', 'contract:/a'], delivery })
+    expect(asked).toEqual(['tenant', 'user'])
+    running.release()
+    expectQuiet({ core, clock })
+  })
+
+  it('DRN-1 DRN-3 a selector that drains, stops or disables has that apply to its own call', async () => {
+    const drained = judging((core) => core.drain())
+    expect(drained.hold().refusal?.reason).toBe('draining')
+    const reports: unknown[] = []
+    const stopped = judging((core) => void core.stop().then((report) => reports.push(report)))
+    expect(stopped.hold().refusal?.reason).toBe('stopped')
+    await stopped.flush()
+    expect(reports).toEqual([{ drained: true, active: 0, queued: 0 }])
+    const disabled = judging((core) => core.disable())
+    expect(disabled.hold().started).toBe(true)
+    expect(disabled.core.snapshot().totals.admitted).toBe(1)
+    for (const made of [drained, stopped, disabled]) expectQuiet(made)
+  })
+
   /** A call whose signal, bytes or oneWay runs `inside` when it is read. */
   function lazy(property: string, inside: () => void): Call {
     const value = () => {
@@ -84,4 +140,45 @@ describe("the caller's code inside a decision", () => {
       expectQuiet({ core, clock })
     },
   )
+
+  it.each(['signal', 'bytes', 'oneWay'])('DRN-3 reading %s may stop: its own call does not wait on', (name) => {
+    const { core, hold, clock } = setup({ global: { concurrency: 1 }, queue: { maxQueuedCalls: 1 } })
+    const running = hold()
+    expect(core.admit(lazy(name, () => void core.stop()))).toMatchObject({ reason: 'stopped' })
+    running.release()
+    expectQuiet({ core, clock })
+  })
+
+  it.each(['signal', 'bytes', 'oneWay'])(
+    'STA-3 reading %s may take a scope away: its own call does not wait for it',
+    async (name) => {
+      const rate = { algorithm: 'fixed-window', permitLimit: 1, windowMs: 100 } as const
+      const config = { global: { rate }, queue: { maxQueuedCalls: 1 }, contracts: { '/a': { concurrency: 1 } } }
+      const { core, hold, clock, flush } = setup(config)
+      hold().release()
+      const call = lazy(name, () => void core.update({ ...config, contracts: {} }))
+      const waiting = watch(core.admit(Object.defineProperty(call, 'contract', { value: '/a' })))
+      expect(waiting.waiting).toBe(true)
+      expect(core.snapshot().generations).toEqual([{ generation: 2, active: 0, queued: 1 }])
+      clock.advance(100)
+      await flush()
+      waiting.release()
+      expectQuiet({ core, clock })
+    },
+  )
+
+  it('QUE-11 reading oneWay may take the only room that waiters are not due: then its own call has none', async () => {
+    const queue = { maxQueuedCalls: 300 }
+    const { core, hold, clock, flush } = setup({ global: { concurrency: 1 }, queue })
+    const calls = Array.from({ length: 301 }, () => hold())
+    const update = core.update({ global: { concurrency: 302 }, queue }) // a batch starts, the rest are due their room
+    const call = Object.defineProperty({}, 'oneWay', { get: () => calls.push(hold({ oneWay: true })) > 0 })
+    expect(core.admit(call)).toMatchObject({ reason: 'one_way' })
+    await update
+    clock.advance(0)
+    await flush()
+    expect(calls.filter(({ started }) => started)).toHaveLength(302)
+    for (const each of calls) each.release()
+    expectQuiet({ core, clock })
+  })
 })

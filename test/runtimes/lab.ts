@@ -11,6 +11,13 @@ export const IS_FULL: boolean = process.env.SLUICE_RUNTIMES_FULL === '1'
 
 const QUIET_MS = 8000
 
+/** What a configuration is sent with. */
+export const PUT_FIELDS: { readonly [name: string]: string } = {
+  Authorization: `Bearer ${TOKEN}`,
+  'Content-Type': 'application/json',
+  'If-Match': '*',
+}
+
 /** One case of the suite: the same on every runtime. */
 export interface Case {
   /** A sentence that can be false, led by its tag. */
@@ -53,8 +60,7 @@ export class Lab {
   }
 
   put(config: ConfigInput | Config): Promise<Answer | undefined> {
-    const fields = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json', 'If-Match': '*' }
-    return this.once(post('/admission/config', JSON.stringify(config), fields).replace('POST', 'PUT'))
+    return this.once(post('/admission/config', JSON.stringify(config), PUT_FIELDS).replace('POST', 'PUT'))
   }
 
   once(bytes: string | Uint8Array): Promise<Answer | undefined> {

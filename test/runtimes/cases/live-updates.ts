@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { ConfigInput } from '../../../src/core.ts'
 import { Connection, get } from '../client.ts'
-import { type Case, IS_FULL, type Lab } from '../lab.ts'
+import { type Case, IS_FULL, type Lab, PUT_FIELDS } from '../lab.ts'
 
 const LANES = 64
 const LIMITS = [50, 5] as const
@@ -90,6 +90,31 @@ async function putLarge(lab: Lab): Promise<string> {
   return `${served} served`
 }
 
+/** A byte order mark is one only where the document begins, and elsewhere a character, also where a piece begins. */
+async function putInPieces(lab: Lab): Promise<undefined> {
+  const mark = '\uFEFF'
+  const config: ConfigInput = { contracts: { [`/a${mark}é`]: { concurrency: 1 } } }
+  for (const [before, splitAt] of [
+    ['', 17], // where the mark begins
+    ['', 18],
+    [mark, 2],
+  ] as const) {
+    const body = Buffer.from(before + JSON.stringify(config))
+    const connection = new Connection(lab.port)
+    const answered = connection.send(
+      get('/admission/config', { ...PUT_FIELDS, 'Content-Length': `${body.length}` }, 'PUT'),
+    )
+    for (const piece of [body.subarray(0, splitAt), body.subarray(splitAt)]) {
+      await sleep(50)
+      connection.socket.write(piece)
+    }
+    const answer = Buffer.from((await answered)?.body ?? '', 'latin1').toString()
+    expect(JSON.parse(answer)).toMatchObject({ config })
+    connection.fin()
+  }
+  return undefined
+}
+
 export const liveUpdates: readonly Case[] = [
   {
     name: 'CON-4 handlers never exceed a limit that changes all the time, and all who wait are served',
@@ -111,5 +136,10 @@ export const liveUpdates: readonly Case[] = [
     label: 'large updates, old date',
     on: ['workerd'],
     run: (lab) => putLarge(lab.withOldDate()),
+  },
+  {
+    name: 'ADX-2 a configuration that comes in pieces is what was sent, wherever it was split',
+    label: 'configuration in pieces',
+    run: putInPieces,
   },
 ]

@@ -37,8 +37,12 @@ export interface Group {
   readonly name: string
   contestants(size: Size): readonly Contestant[]
   readonly ratios: readonly Ratio[]
-  /** Numbers that are no time of an operation: heap, leaks, longest blocks. */
+  /** Numbers that are no time of an operation: heap, leaks, longest blocks, what happens on sockets. */
   probe?(size: Size): Promise<readonly Reading[]>
+  /** What must be said of the figures, so that nobody believes more of them than is true. */
+  remarks?(readings: readonly Reading[]): readonly string[]
+  /** How many processes are enough: those that measure in rounds of their own need no more. Default: as many as asked. */
+  readonly processes?: number
 }
 
 export interface Ratio {
@@ -53,6 +57,8 @@ export interface Ratio {
 /** A number with its unit and, if there is one, the bound that meets a goal. A hard one fails the run. */
 export interface Reading {
   readonly name: string
+  /** Stands in the table of cases: in the row of its name, under this heading. */
+  readonly column?: string
   readonly value: number
   readonly unit: string
   readonly goal?: string

@@ -40,7 +40,8 @@ const batches = values.quick
 for (let round = 0; round < processes; round += 1) {
   // By turns, so that a bad minute of the machine does not fall on all measurements of one group.
   for (const batch of batches) {
-    const names = batch.map(({ name }) => name)
+    const names = batch.filter((group) => round < (group.processes ?? processes)).map(({ name }) => name)
+    if (names.length === 0) continue
     if (!values.quick) process.stderr.write(`${names.join(' ')} ${round + 1}/${processes}\n`)
     try {
       for (const result of await measured(names)) {

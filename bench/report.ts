@@ -51,16 +51,41 @@ export function reportGroup(group: Group, results: readonly GroupResult[]): { te
   }
   if (ratios.length > 0) lines.push('')
   const readings = readingsOf(results)
-  if (readings.length > 0) lines.push('| reading | | goal |', '| --- | ---: | --- |')
-  for (const { name, value, unit, goal, max, min } of readings) {
-    const wanted = max !== undefined ? `≤ ${max} ${unit}` : min !== undefined ? `≥ ${min} ${unit}` : ''
-    lines.push(`| ${name} | ${figure(value)} ${unit} | ${goal === undefined ? '' : `${goal} ${wanted}`} |`)
-    if (goal !== undefined && wanted !== '') {
-      const isMet = value <= (max ?? value) && value >= (min ?? value)
-      verdicts.push({ goal, what: name, value: `${figure(value)} ${unit}`, wanted, isMet })
-    }
+  lines.push(...matrixOf(readings), ...(group.remarks?.(readings) ?? []).flatMap((remark) => [remark, '']))
+  const others = readings.filter(({ column }) => column === undefined)
+  if (others.length > 0) lines.push('| reading | | goal |', '| --- | ---: | --- |')
+  for (const reading of others) {
+    const { name, value, unit, goal } = reading
+    lines.push(`| ${name} | ${figure(value)} ${unit} | ${goal === undefined ? '' : `${goal} ${wantedOf(reading)}`} |`)
+  }
+  for (const reading of readings) {
+    const { name, column, value, unit, goal, max, min } = reading
+    if (goal === undefined || (max === undefined && min === undefined)) continue
+    const what = column === undefined ? name : `${name}, ${column}`
+    const isMet = value <= (max ?? value) && value >= (min ?? value)
+    verdicts.push({ goal, what, value: `${figure(value)} ${unit}`.trim(), wanted: wantedOf(reading), isMet })
   }
   return { text: [...lines, ''].join('\n'), verdicts }
+}
+
+function wantedOf({ max, min, unit }: Reading): string {
+  return (max !== undefined ? `≤ ${max} ${unit}` : min !== undefined ? `≥ ${min} ${unit}` : '').trim()
+}
+
+/** The table of those readings that are in columns; a case has a row, and a cell that nothing was read for is empty. */
+function matrixOf(readings: readonly Reading[]): string[] {
+  const cells = readings.filter(({ column }) => column !== undefined)
+  if (cells.length === 0) return []
+  const columns = [...new Set(cells.map(({ column }) => column))]
+  const lines = [`| case | ${columns.join(' | ')} |`, `| --- |${columns.map(() => ' ---: |').join('')}`]
+  for (const row of new Set(cells.map(({ name }) => name))) {
+    const values = columns.map((heading) => {
+      const cell = cells.find(({ name, column }) => name === row && column === heading)
+      return cell === undefined ? '' : figure(cell.value)
+    })
+    lines.push(`| ${row} | ${values.join(' | ')} |`)
+  }
+  return [...lines, '']
 }
 
 /** What fails a run: counts that are exact, and readings that say they are hard. Never a time. */
@@ -110,7 +135,9 @@ function readingsOf(results: readonly GroupResult[]): Reading[] {
   const first = results[0]?.readings ?? []
   return first.map((reading) => {
     const values = results.flatMap(({ readings }) =>
-      readings.filter(({ name, unit }) => name === reading.name && unit === reading.unit).map(({ value }) => value),
+      readings
+        .filter((each) => each.name === reading.name && each.column === reading.column && each.unit === reading.unit)
+        .map(({ value }) => value),
     )
     return { ...reading, value: median(values) }
   })

@@ -5,13 +5,10 @@ import { type AdmissionOptions, createAdmission } from '../../mod.ts'
 import type { Contestant, Group } from '../engine.ts'
 import { runtime } from '../host.ts'
 import { StillClock } from '../still-clock.ts'
-import { AMPLE } from './limits.ts'
+import { AMPLE, AMPLE_BUCKET, ROUTE_PATH, routeLimits } from './limits.ts'
 
 // The server's adapter puts a Response of its own in the place of Node's, which is so dear that it hides all else.
 if (runtime === 'node') getRequestListener(() => new Response())
-
-const PATH = '/orders/list'
-const BUCKET = { algorithm: 'token-bucket', tokenLimit: 1e6, tokensPerPeriod: 1e6, replenishmentPeriodMs: 1 } as const
 
 /** An application with one route in a sub-app, below whatever `install` mounts; requests go straight to `app.fetch`. */
 function served(name: string, status: number, install: (app: Hono) => void, clock = new StillClock()): Contestant {
@@ -24,7 +21,7 @@ function served(name: string, status: number, install: (app: Hono) => void, cloc
         '/orders',
         new Hono().get('/list', (c) => c.text('ok')),
       )
-      const request = new Request(`http://127.0.0.1${PATH}`)
+      const request = new Request(`http://127.0.0.1${ROUTE_PATH}`)
       let nowMs = 0
       return {
         async run(n) {
@@ -43,11 +40,6 @@ function served(name: string, status: number, install: (app: Hono) => void, cloc
     },
   }
 }
-
-const LIMITS = (limit: number): AdmissionOptions['config'] & object => ({
-  global: { concurrency: AMPLE },
-  contracts: { '/orders': { concurrency: AMPLE, methods: { [`GET ${PATH}`]: { concurrency: limit } } } },
-})
 
 function admission(
   name: string,
@@ -69,10 +61,10 @@ const limiter = (standardHeaders: boolean): MiddlewareHandler =>
 const bare = served('hono.bare', 200, () => {})
 const noOp = served('hono.no-op', 200, (app) => void app.use(async (_c, next) => await next()))
 const noOpReturning = served('hono.no-op.returning', 200, (app) => void app.use((_c, next) => next()))
-const ours = admission('hono.admission', 200, LIMITS(AMPLE))
+const ours = admission('hono.admission', 200, routeLimits(AMPLE))
 const withRate = admission('hono.admission.rate', 200, {
-  ...LIMITS(AMPLE),
-  global: { concurrency: AMPLE, rate: BUCKET },
+  ...routeLimits(AMPLE),
+  global: { concurrency: AMPLE, rate: AMPLE_BUCKET },
 })
 
 export const honoGroup: Group = {
@@ -84,7 +76,7 @@ export const honoGroup: Group = {
     ours,
     withRate,
     admission('hono.admission.disabled', 200, undefined),
-    admission('hono.refusal', 503, LIMITS(0)),
+    admission('hono.refusal', 503, routeLimits(0)),
   ],
   ratios: [
     { of: 'hono.admission', to: ['hono.no-op'], goal: 'P16', max: 1.4 },
@@ -105,7 +97,7 @@ export const honoPeerGroup: Group = {
     admission(
       'hono.admission.headers',
       200,
-      { ...LIMITS(AMPLE), global: { concurrency: AMPLE, rate: BUCKET } },
+      { ...routeLimits(AMPLE), global: { concurrency: AMPLE, rate: AMPLE_BUCKET } },
       { rateLimitHeaders: 'list-r-t' },
     ),
     served('hono-rate-limiter', 200, (app) => void app.use(limiter(false))),

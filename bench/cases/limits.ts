@@ -1,4 +1,4 @@
-import type { Config, ConfigInput, QueueConfig } from '../../src/config/types.ts'
+import type { Config, ConfigInput, QueueConfig, TokenBucketConfig } from '../../src/config/types.ts'
 
 export const CONTRACT = '/orders'
 export const METHOD = 'POST /orders'
@@ -19,6 +19,26 @@ export function threeScopes(limit: number, queue?: Partial<QueueConfig>): Config
     global: { concurrency: limit },
     contracts: { [CONTRACT]: { concurrency: limit, methods: { [METHOD]: { concurrency: limit } } } },
   }
+}
+
+/** A route of a Hono application, and limits on its three scopes. */
+export const ROUTE_PATH = '/orders/list'
+
+export function routeLimits(limit: number): ConfigInput {
+  return {
+    global: { concurrency: AMPLE },
+    contracts: {
+      [CONTRACT]: { concurrency: AMPLE, methods: { [`GET ${ROUTE_PATH}`]: { concurrency: limit } } },
+    },
+  }
+}
+
+/** A rate that no case reaches. */
+export const AMPLE_BUCKET: TokenBucketConfig = {
+  algorithm: 'token-bucket',
+  tokenLimit: 1e6,
+  tokensPerPeriod: 1e6,
+  replenishmentPeriodMs: 1,
 }
 
 /** A document of as many rules as wanted, of the kinds that real ones have: methods in contracts of ten. */

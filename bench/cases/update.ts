@@ -13,7 +13,8 @@ import { difference } from '../../src/program/plan.ts'
 import type { Program } from '../../src/program/program.ts'
 import { atOnce } from '../../src/steps.ts'
 import { type Contestant, type Group, median, type Reading, type Size, type Subject } from '../engine.ts'
-import { nextImmediate, nextTurn } from '../host.ts'
+import { nextTurn } from '../host.ts'
+import { longestBlockMs } from '../longest-block.ts'
 import { StillClock } from '../still-clock.ts'
 import { counter } from './core.ts'
 import { admitted } from './leases.ts'
@@ -170,23 +171,6 @@ async function blockTimes(documents: readonly [ConfigInput, ConfigInput], update
     blocksMs.push(await longestBlockMs(() => core.update(documents[update % 2 === 1 ? 0 : 1])))
   }
   return blocksMs
-}
-
-/** How long the event loop could not turn, at the longest, while an update was prepared and published. */
-async function longestBlockMs(update: () => Promise<unknown>): Promise<number> {
-  let isOver = false
-  let longestMs = 0
-  let lastMs = performance.now()
-  void update().then(() => {
-    isOver = true
-  })
-  while (!isOver) {
-    await nextImmediate()
-    const nowMs = performance.now()
-    longestMs = Math.max(longestMs, nowMs - lastMs)
-    lastMs = nowMs
-  }
-  return longestMs
 }
 
 async function counterTime(): Promise<number> {

@@ -4,7 +4,7 @@ import { MAX_TIMER_MS } from '../clock.ts'
 import { parseConfig } from '../config/parse.ts'
 import type { ConfigInput } from '../config/types.ts'
 import type { State } from '../control/lifecycle.ts'
-import { AdmissionConfigError, AdmissionStateError } from '../errors.ts'
+import { AdmissionConfigError } from '../errors.ts'
 import { type AdminIdentity, type AdminOptions, type AdminRole, adminAuth } from './admin-auth.ts'
 import { Problem, problemOf, problemResponse } from './admin-problem.ts'
 import { type EntityTags, ifMatches } from './entity-tag.ts'
@@ -128,11 +128,10 @@ function stale(current: string): Problem {
   return new Problem(412, { detail: 'The configuration has changed since; read it again.' }, { ETag: current })
 }
 
-/** A writer's error at the commit: who has been overtaken in the meantime is told so, whatever the state is now. */
-function commitError({ tags }: AdminParts, seen: string, error: unknown): unknown {
-  const overtaken = problemOf(error)?.status === 412 || error instanceof AdmissionStateError
+/** A writer's error: who has been overtaken in the meantime is told so first, whatever the candidate and the state are. */
+function writeError({ tags }: AdminParts, seen: string, error: unknown): unknown {
   const current = tags.current()
-  return overtaken && !ifMatches(seen, current) ? stale(current) : error
+  return problemOf(error) !== undefined && !ifMatches(seen, current) ? stale(current) : error
 }
 
 /** A writer judges the state first; here an invalid candidate comes before a wrong state (ADX-2). */
@@ -153,7 +152,7 @@ async function putConfig(parts: AdminParts, c: Context, who: AdminIdentity): Pro
     // No turn ends between the match and this call, so the source of the update is what the operator has seen (PUB-4).
     await parts.core.update(candidate, { who })
   } catch (error) {
-    throw commitError(parts, seen, error)
+    throw writeError(parts, seen, error)
   }
   const { value, tag } = resourceOf(parts)
   await afterLarge(text)

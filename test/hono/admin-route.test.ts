@@ -1,5 +1,5 @@
 import { Hono } from 'hono'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { PublishEvent } from '../../src/control/reporter.ts'
 import type { ConfigIssue } from '../../src/errors.ts'
 import { type Admission, type AdmissionOptions, createAdmission } from '../../src/hono/create-admission.ts'
@@ -283,6 +283,27 @@ describe('PUT /config', () => {
     await Promise.all(overtaken)
     expect(await jsonOf(response)).toMatchObject({ state: 'enabled', generation: 2, config: { contracts } })
     expect((await operator.write('PUT', '/config', ten, response.headers.get('etag') ?? '')).status).toBe(412)
+  })
+
+  it.each([
+    ['changes a rate', { global: { rate } }],
+    ['is not valid', { global: { concurrency: -1 } }],
+  ])('ADX-2 who is overtaken is told so first, also when the candidate %s', async (_, wrong) => {
+    const contracts = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`/area-${at}`, { concurrency: 1 }]))
+    const operator = new Operator({ config: ten })
+    const { core } = operator.admission
+    const update = core.update.bind(core)
+    vi.spyOn(core, 'update').mockImplementation((...asked) => {
+      const updating = update(...asked) // not through yet
+      core.disable()
+      core.enable(ten)
+      return updating
+    })
+    const tag = await operator.tag()
+    const response = await operator.write('PUT', '/config', { ...wrong, contracts }, tag)
+    expect(response.status).toBe(412)
+    expect(response.headers.get('etag')).toBe(await operator.tag())
+    expect(core.generation).toBe(2)
   })
 
   it('ADX-2 a body of nothing but brackets is answered, however deep', async () => {

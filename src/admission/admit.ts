@@ -12,6 +12,7 @@ import { type Lease, PermitLease } from './lease.ts'
 import { bytesOf, enter, type Keyed, keyAt, keysAsked, NONE, resourcesOf, roomyPartition, tooLateIn } from './needs.ts'
 import { Overtaken } from './overtaken.ts'
 import type { Queue } from './queue.ts'
+import { AbortListener } from './waiter.ts'
 
 const NO_KEYS: readonly (string | undefined)[] = []
 
@@ -259,8 +260,14 @@ export class Admission {
       return this.overtaken.keep(call, policy.queueOneWayCalls ? read : { ...read, oneWay })
     }
     if (signal?.aborted === true) return this.#refuse(ABORTED)
+    const listener = signal === undefined ? null : this.#listenTo(signal)
     if (keyed !== NONE) enter(keyed, nowMs)
-    return this.#queue.enqueue(route, keyed, bytes, signal, nowMs)
+    return this.#queue.enqueue(route, keyed, bytes, listener, nowMs)
+  }
+
+  // Apart, so that only calls with a signal pay for the closure (`queue.release`).
+  #listenTo(signal: AbortSignal): AbortListener {
+    return new AbortListener(signal, (waiter) => this.#queue.abort(waiter))
   }
 
   #turnAway(

@@ -56,7 +56,7 @@ export class Lane implements HeapItem {
     this.place = keyed.place
     this.delayMs = queue.maxQueueDelayMs
     this.waiters = new List()
-    this.shapes = this.isKeyed ? null : [new Waiter(this, 0, 0, 0), new PermitLease(route, null)]
+    this.shapes = this.isKeyed ? null : [new Waiter(this, 0, 0, 0, null), new PermitLease(route, null)]
     this.lines = lines
     this.places = lines.map((line) => new Place(this, line))
     this.parkedAt = this.last

@@ -12,7 +12,7 @@ import { Lines } from './lines.ts'
 import type { Keyed } from './needs.ts'
 import { onOwnLooks, onOwnTimer } from './own-timer.ts'
 import { Passes } from './passes.ts'
-import { Waiter } from './waiter.ts'
+import { type AbortListener, Waiter } from './waiter.ts'
 
 /** Starts in one dispatch before the rest waits for a later turn of the event loop (QUE-11). */
 export const MAX_STARTS = 256
@@ -94,7 +94,7 @@ export class Queue {
     route: Route,
     keyed: Keyed,
     bytes: number,
-    signal: AbortSignal | undefined,
+    listener: AbortListener | null,
     nowMs: number,
   ): Promise<Lease | Refusal> {
     const lane = this.#lines.laneFor(route, keyed)
@@ -104,9 +104,8 @@ export class Queue {
     const arrival = this.#totals.queued
     const isFirst = lane.waiters.isEmpty
     lane.changeWaiting(1, arrival, nowMs)
-    const waiter = new Waiter(lane, arrival, bytes, nowMs)
+    const waiter = new Waiter(lane, arrival, bytes, nowMs, listener)
     lane.waiters.append(waiter)
-    if (signal !== undefined) waiter.listen(signal, () => this.#abort(waiter))
     if (isFirst) this.#stand(lane, nowMs)
     else if (lane.passable === null && !lane.isEverywhere) lane.setPassable(waiter)
     if (!this.#ownTimers) return waiter.answered
@@ -122,7 +121,8 @@ export class Queue {
     this.#setAlarm()
   }
 
-  #abort(waiter: Waiter): void {
+  /** Its caller has gone away. */
+  abort(waiter: Waiter): void {
     this.#departures.refuse(waiter, ABORTED)
     this.handOut(this.#timeline.nowMs())
   }

@@ -10,6 +10,30 @@ type Settle = (answer: Lease | Refusal) => void
 function unsettled(): void {}
 
 /**
+ * Hears when a signal aborts. Made before the waiter it is for: what the caller gave may be no signal, and throw, and
+ * that must not cost a reservation (ADM-7).
+ */
+export class AbortListener {
+  waiter: Waiter | null
+  readonly #signal: AbortSignal
+  readonly #heard: () => void
+
+  constructor(signal: AbortSignal, cancel: (waiter: Waiter) => void) {
+    this.waiter = null
+    this.#signal = signal
+    this.#heard = () => {
+      if (this.waiter !== null) cancel(this.waiter)
+    }
+    signal.addEventListener('abort', this.#heard, { once: true })
+  }
+
+  stop(): void {
+    this.waiter = null
+    this.#signal.removeEventListener('abort', this.#heard)
+  }
+}
+
+/**
  * A call in the queue: it owns one reservation, a place in its lane, and the promise that its caller holds.
  *
  *   waiting ──▶ admitted   dispatch found room for all it needs
@@ -31,9 +55,10 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
   /** What its caller holds. */
   readonly answered: Promise<Lease | Refusal>
   readonly #settle: Settle
-  #stopListening: (() => void) | null
+  /** Null: nobody can abort it, or it has its answer and later aborts are ignored (RUN-2). */
+  #listener: AbortListener | null
 
-  constructor(lane: Lane, arrival: number, bytes: number, enqueuedAtMs: number) {
+  constructor(lane: Lane, arrival: number, bytes: number, enqueuedAtMs: number, listener: AbortListener | null) {
     this.lane = lane
     this.bytes = bytes
     this.enqueuedAtMs = enqueuedAtMs
@@ -42,7 +67,8 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
     this.next = null
     this.key = arrival
     this.heapIndex = -1
-    this.#stopListening = null
+    this.#listener = listener
+    if (listener !== null) listener.waiter = this
     let settle: Settle = unsettled
     this.answered = new Promise((resolve) => {
       settle = resolve
@@ -60,17 +86,11 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
     return this.list !== null
   }
 
-  /** Calls `cancel` when the signal aborts before the waiter has its answer; later aborts are ignored (RUN-2). */
-  listen(signal: AbortSignal, cancel: () => void): void {
-    signal.addEventListener('abort', cancel, { once: true })
-    this.#stopListening = () => signal.removeEventListener('abort', cancel)
-  }
-
   /** Gives the caller its answer. Once, by the queue, after it has unlinked the waiter. */
   answer(answer: Lease | Refusal): void {
-    if (this.#stopListening !== null) {
-      this.#stopListening()
-      this.#stopListening = null
+    if (this.#listener !== null) {
+      this.#listener.stop()
+      this.#listener = null
     }
     this.#settle(answer)
   }

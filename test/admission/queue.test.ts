@@ -123,6 +123,24 @@ describe('reservations', () => {
       expectQuiet({ core, clock })
     },
   )
+
+  it.each([
+    ['the controller', new AbortController()],
+    ['a function that returns null', () => null],
+    ['a signal of another make', { aborted: false }],
+  ])('ADM-7 %s in place of a signal is a mistake of the caller and stops nobody else', async (_, mistake) => {
+    const contracts = { '/a': { concurrency: 1, partitions: { tenant: { concurrency: 1 } } } }
+    const selectors = { tenant: () => 'acme' }
+    const { core, clock, hold, flush } = setup({ contracts, queue: { maxQueuedCalls: 9 } }, { selectors })
+    const call = { contract: '/a' }
+    const running = hold(call)
+    expect(() => core.admit({ ...call, signal: Object(mistake) })).toThrow(TypeError)
+    const waiting = hold(call)
+    running.release()
+    await flush()
+    waiting.release()
+    expectQuiet({ core, clock })
+  })
 })
 
 describe('one-way calls', () => {

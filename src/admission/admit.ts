@@ -6,7 +6,7 @@ import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
 import type { QueuePolicy, Route } from '../program/program.ts'
 import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.ts'
-import type { Totals } from '../totals.ts'
+import { countRefusal, type Totals } from '../totals.ts'
 import type { Call, Selector } from './call.ts'
 import { type Lease, PermitLease } from './lease.ts'
 import { bytesOf, enter, type Keyed, keyAt, keysAsked, NONE, resourcesOf, roomyPartition, tooLateIn } from './needs.ts'
@@ -293,7 +293,7 @@ export class Admission {
   }
 
   #refuse(answer: Refusal): Refusal {
-    this.#totals.refused[answer.reason] += 1
+    countRefusal(this.#totals, answer.reason)
     return answer
   }
 }

@@ -2,7 +2,7 @@ import { assert } from '../assert.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Program } from '../program/program.ts'
 import type { Refusal } from '../refusal.ts'
-import type { Totals } from '../totals.ts'
+import { countRefusal, type Totals } from '../totals.ts'
 import type { Lane, Line } from './lane.ts'
 import { PermitLease } from './lease.ts'
 import type { Lines } from './lines.ts'
@@ -59,7 +59,7 @@ export class Departures {
     this.#unlink(waiter, 0, 0)
     for (const partition of partitions ?? []) partition.pool.leave(partition)
     place?.places.leave(place)
-    this.#totals.refused[answer.reason] += 1
+    countRefusal(this.#totals, answer.reason)
     waiter.answer(answer)
     this.#onLeft(route.program)
   }

@@ -1,6 +1,6 @@
 import type { Program, Route } from '../program/program.ts'
 import { ABORTED, type Refusal } from '../refusal.ts'
-import type { Totals } from '../totals.ts'
+import { countRefusal, type Totals } from '../totals.ts'
 import type { Admission, Answer } from './admit.ts'
 import type { Call } from './call.ts'
 import { type Lease, OpenLease } from './lease.ts'
@@ -108,7 +108,7 @@ export class Front {
   }
 
   #refuse(answer: Refusal): Refusal {
-    this.totals.refused[answer.reason] += 1
+    countRefusal(this.totals, answer.reason)
     return answer
   }
 }

@@ -58,11 +58,15 @@ export class PermitLease implements Lease {
   }
 
   get scopes(): readonly string[] {
-    const { scopes, gates, hasPools } = this.#route
-    if (!hasPools) return scopes
+    const route = this.#route
+    const { scopes } = route
+    // Every request is told its scopes, and most have no pool: their gates need not be made (`hono.admission`).
+    if (!route.hasPools) return scopes
     // A selector without a key has left the call unpartitioned there (PAR-3).
     const entered = this.#held?.partitions?.map((partition) => partition.pool) ?? []
-    const outside = gates.flatMap((gate) => (gate.kind === 'pool' && !entered.includes(gate.pool) ? [gate.pool] : []))
+    const outside = route.gates.flatMap((gate) =>
+      gate.kind === 'pool' && !entered.includes(gate.pool) ? [gate.pool] : [],
+    )
     return scopes.filter((name) => !outside.some((pool) => pool.scope.name === name))
   }
 

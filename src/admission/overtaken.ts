@@ -8,7 +8,7 @@ const NO_CALL: Call = {}
  * permits of states that are gone by now (STA-3), nor slip through a door that has been closed (DRN-3).
  */
 export class Overtaken {
-  /** How often it has changed what calls are judged by, or whether they are. */
+  /** How often it has changed what calls are judged by, or whether they are: by anybody. */
   changes: number
   #call: Call
 
@@ -52,7 +52,8 @@ function notAskedAgain(call: Call, asked: Call): Call {
       return call.bodiless
     },
     get signal() {
-      return call.signal
+      const { signal } = call
+      return typeof signal === 'function' ? () => signal.call(call) : signal
     },
   }
   return Object.defineProperties(rest, Object.getOwnPropertyDescriptors(asked))

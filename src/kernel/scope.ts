@@ -11,7 +11,7 @@ export class Scope {
   readonly selector: string | undefined
   // Made when they are first asked for: most of ten thousand scopes never refuse anybody (`heap.rule`).
   #name: string | undefined
-  #refusals: { [reason in RefusalReason]?: Refusal } | undefined
+  #refusals: Refusal[] | undefined
 
   constructor(contract?: string, method?: string, selector?: string) {
     this.#name = undefined
@@ -28,11 +28,15 @@ export class Scope {
   }
 
   refuse(reason: RefusalReason): Refusal {
-    this.#refusals ??= {}
-    const prebuilt = this.#refusals[reason]
-    if (prebuilt !== undefined) return prebuilt
+    this.#refusals ??= []
+    const refusals = this.#refusals
+    // A few at most; to look one up by its name costs more (`core.refuse`).
+    for (let index = 0; index < refusals.length; index += 1) {
+      const prebuilt = refusals[index]
+      if (prebuilt?.reason === reason) return prebuilt
+    }
     const built = Object.freeze(refusal(reason, this.name))
-    this.#refusals[reason] = built
+    refusals.push(built)
     return built
   }
 }

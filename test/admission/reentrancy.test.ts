@@ -115,6 +115,34 @@ describe("the caller's code inside a decision", () => {
     return property === 'signal' ? { signal: value } : Object.defineProperty({}, property, { get: value })
   }
 
+  it('RUN-2 a call that comes in anew is still asked for its signal as the object that it is', async () => {
+    class OwnCall implements Call {
+      readonly #aborter = new AbortController()
+
+      get oneWay() {
+        core.admit().valueOf()
+        return false
+      }
+
+      signal() {
+        return this.#aborter.signal
+      }
+
+      abort() {
+        this.#aborter.abort()
+      }
+    }
+    const { core, hold, flush } = setup({ global: { concurrency: 1 }, queue: { maxQueuedCalls: 5 } })
+    const running = hold()
+    const call = new OwnCall()
+    const waiting = watch(core.admit(call))
+    expect(waiting.waiting).toBe(true)
+    call.abort()
+    await flush()
+    expect(waiting.refusal?.reason).toBe('aborted')
+    running.release()
+  })
+
   it.each(['signal', 'bytes', 'oneWay'])(
     'QUE-2 reading %s may fill the queue: its own call then finds it full',
     (name) => {

@@ -1,5 +1,5 @@
 /**
- * Time as the core sees it. With `manual-clock.ts` the only file that names `performance` and `setTimeout`.
+ * Time as the core sees it: the only file that names `performance` and `setTimeout`.
  */
 
 /** Monotonic time and callbacks; injected, so that tests move it by hand (API-3). */

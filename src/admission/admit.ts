@@ -21,7 +21,7 @@ export type Answer = Lease | Refusal | Promise<Lease | Refusal>
 type Verdict = Answer | null
 
 /**
- * Decides one call: capture → ask every scope → take at all, or name the first that lacked room.
+ * Decides one call that the front has let in: ask every scope → take at all, or name the first that lacked room.
  *
  * Synchronous up to the answer; nothing is held while something else is asked, so nothing is ever rolled back (ADM-1).
  * A plain route with an empty queue reads no clock and allocates the lease only.

@@ -2,8 +2,8 @@
 export type DeclaredBytes = number | 'unknown'
 
 /**
- * One request as the core sees it. Every property but `contract`, `method` and `keys` is read at most once, and only
- * when a decision needs it: `oneWay` and `bytes` when the call finds no room, so they may be costly getters.
+ * One request as the core sees it. `oneWay` and `bytes` are read at most once, and only when the call finds no room, so
+ * they may be costly getters; a function as `signal` is called at most once. The rest may be read more than once.
  */
 export interface Call {
   /** Contract id; absent or unknown: only the global scope applies. */

@@ -25,7 +25,8 @@ export class Lane implements HeapItem {
   readonly waiters: List<Waiter>
   /**
    * A waiter that never waits and a lease of nothing, for as long as the route. V8 forgets the shape of an object with the
-   * last of its kind, and with it the code compiled for it: each full collection while nobody waits would cost that.
+   * last of its kind, and with it the code compiled for it: each full collection while nobody waits would cost that
+   * (`queue.release`).
    */
   readonly shapes: readonly [Waiter, Lease] | null
   /** One for each resource that its calls need, in judging order. */
@@ -158,9 +159,9 @@ export class Line implements HeapItem {
   fullAt: number
   /** May have room that nobody has been offered yet. */
   dirty: boolean
-  /** When a timed resource gets room next. */
+  /** While dirty the arrival that can be next in it, or one before; else when a timed resource gets room. */
   key: number
-  heapIndex: number // in the queue's heap of refills
+  heapIndex: number // in the heap of dirty lines or of refills
 
   constructor(resource: Resource) {
     this.resource = resource

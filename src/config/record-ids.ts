@@ -1,7 +1,6 @@
 /**
  * The ids of the records of configurations, kept because engines sort the keys of an object without a prototype
- * whenever they are asked for: that was a third of a small update (`update.whole`). Records are frozen, so their ids
- * are what they were.
+ * whenever they are asked for (`update.whole`). Records are frozen, so their ids are what they were.
  */
 const idsByRecord = new WeakMap<object, readonly string[]>()
 
@@ -12,7 +11,7 @@ export function idsOf(record: object | undefined): readonly string[] {
   return record === undefined ? NONE : (idsByRecord.get(record) ?? Object.keys(record))
 }
 
-/** Once, for a record that was just frozen. */
+/** Once, for a record that is about to be frozen. */
 export function keepIds(record: object, ids: readonly string[]): void {
   idsByRecord.set(record, ids)
 }

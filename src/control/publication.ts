@@ -7,7 +7,7 @@ import type { Retirement } from './retirement.ts'
 import type { Prepared } from './update.ts'
 
 /**
- * The current program, and the one step that changes it: source still current? apply the plan, publish, retire.
+ * The current program, and the one step that changes it: source still current? commit what was staged, publish, retire.
  *
  * Every check comes before the first change and no change can fail, so a step happens whole or not at all (PUB-3,
  * PUB-5). Steps are synchronous, so any two have an order and the second one sees the first (PUB-8).

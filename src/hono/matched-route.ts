@@ -19,9 +19,9 @@ export interface Destination {
  * Finds the contract and method of a request (WEB-1).
  *
  * The contract is the base path of the sub-app, the method is `METHOD /full/pattern` as registered: `GET` also for a
- * HEAD request, `ALL` for a route made with `all`. The matched route is the first whose handler takes fewer than two
- * parameters; one written `(c, next)` looks like a middleware and is passed over. Routes answer for life, so each is
- * judged once: a request costs one look-up for each route that it matched, up to the handler.
+ * HEAD request, `ALL` for a route made with `all`. The matched route is the first behind the middleware that asks, or else
+ * before it, whose handler takes fewer than two parameters; one written `(c, next)` looks like a middleware and is passed
+ * over. Routes answer for life, so each is judged once: a request costs one look-up for each of these routes.
  */
 export class Destinations {
   readonly #core: AdmissionCore

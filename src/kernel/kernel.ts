@@ -28,7 +28,7 @@ export interface Removed {
  *
  * A state is `named` while the current program uses it. One that no longer is stays until nobody holds or awaits a
  * permit of it (STA-3) and a new one would behave the same (RAT-4); if it is named again before that, it is the same.
- * Calls never look anything up here: routes are bound to their states when a program is compiled (ADM-2).
+ * Calls never look anything up here: scopes are bound to their states when a program is compiled (ADM-2).
  */
 export class Kernel {
   readonly ledger: QueueLedger
@@ -172,7 +172,8 @@ interface Staged<S extends State> {
 
 /**
  * What one candidate would change in the kernel, kept apart until it is committed: a candidate that loses is simply
- * dropped and has left no trace (PUB-5). A candidate asks once for each of its states.
+ * dropped and has left no trace (PUB-5). A candidate asks once for each state of a scope that it does not share with the
+ * current program.
  */
 export class Staging {
   readonly #kernel: Kernel

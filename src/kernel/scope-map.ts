@@ -1,8 +1,8 @@
 /**
  * One thing for each scope that has one, by contract and method; without both it is the global scope's.
  *
- * In two levels, because a joined id would have to be built and hashed for every scope of every update
- * (`update.compile`), and any two ids could be joined alike.
+ * In two levels, because a joined id would have to be built and hashed for every scope that an update
+ * changes (`update.compile`), and any two ids could be joined alike.
  */
 export class ScopeMap<T> {
   #global: T | undefined

@@ -40,15 +40,15 @@ export interface CallKeeper {
 
 /**
  * The way of one (contract, method) through a program: the kernel's states that its scopes were bound to when the
- * program was compiled, so that a call looks nothing up (ADM-2). A scope without concurrency is bound to the kernel's
- * unlimited one: three slots, always present, one shape.
+ * program was compiled, so that a call looks nothing up in the kernel (ADM-2). A scope without concurrency is bound to
+ * the kernel's unlimited one: three permits to take, always, and one shape.
  */
 export class Route {
   readonly program: Program
   readonly global: Concurrency
   readonly contract: Concurrency
   readonly method: Concurrency
-  /** Of the resources, those that the three slots are not. */
+  /** Of the resources, those that the three are not. */
   readonly timed: readonly Resource[]
   /** Of the gates, those that ask for a key. */
   readonly keyed: readonly KeyedGate[]

@@ -4,6 +4,9 @@
  */
 export type Steps<T> = Generator<void, T, void>
 
+/** What planning and compiling do in one step: a millisecond, more or less. Scopes. */
+export const SCOPES_PER_STEP = 2048
+
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()

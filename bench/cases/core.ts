@@ -3,7 +3,7 @@ import type { ConfigInput, QueueInput } from '../../src/config/types.ts'
 import type { Contestant, Exact, Group, Size, Subject } from '../engine.ts'
 import { StillClock } from '../still-clock.ts'
 import { admitted, rotatingLeases } from './leases.ts'
-import { AMPLE, CONTRACT, METHOD, ONE_SCOPE, OUTSTANDING, THREE_SCOPES, threeScopes } from './limits.ts'
+import { AMPLE, AMPLE_BUCKET, CONTRACT, METHOD, ONE_SCOPE, OUTSTANDING, THREE_SCOPES, threeScopes } from './limits.ts'
 
 const LEASE: Exact = { maxBytes: 40, clockReads: 0, maxTimersPer1000: 0 }
 const NOTHING: Exact = { maxBytes: 0, clockReads: 0, maxTimersPer1000: 0 }
@@ -101,12 +101,13 @@ const requeued = (update: number): ConfigInput => {
 
 const both = (update: number): ConfigInput => ({ ...requeued(update), ...resized(update) })
 
-const BUCKET = { algorithm: 'token-bucket', tokenLimit: 1e6, tokensPerPeriod: 1e6, replenishmentPeriodMs: 1 } as const
-
 /** A bucket that is full again after every sample. */
 function withRate(): Subject {
   const clock = new StillClock()
-  const core = new AdmissionCore({ clock, config: { ...THREE_SCOPES, global: { concurrency: AMPLE, rate: BUCKET } } })
+  const core = new AdmissionCore({
+    clock,
+    config: { ...THREE_SCOPES, global: { concurrency: AMPLE, rate: AMPLE_BUCKET } },
+  })
   const subject = rotatingLeases(core, core.route(CONTRACT, METHOD), clock, { clockReads: 1, maxTimersPer1000: 0 })
   let nowMs = 0
   return {
@@ -121,7 +122,7 @@ function withRate(): Subject {
 
 /** The same, on the host's clock. */
 function withRealClock(): Subject {
-  const core = new AdmissionCore({ config: { ...THREE_SCOPES, global: { concurrency: AMPLE, rate: BUCKET } } })
+  const core = new AdmissionCore({ config: { ...THREE_SCOPES, global: { concurrency: AMPLE, rate: AMPLE_BUCKET } } })
   return rotatingLeases(core, core.route(CONTRACT, METHOD), new StillClock(), {})
 }
 

@@ -2,7 +2,7 @@ import { type Group, median, type Reading, type Size } from '../engine.ts'
 import { Operator } from '../load/operator.ts'
 import { POLICIES, type Policy, WAIT_MS } from '../load/policies.ts'
 import { disturbanceReading, disturbanceRemarks, quieterHalf } from '../load/quiet.ts'
-import { Rig, type Window } from '../load/rig.ts'
+import { perSecond, Rig, type Window } from '../load/rig.ts'
 
 interface Pace {
   readonly rounds: number
@@ -195,10 +195,6 @@ function goalOf(column: string, cases: readonly Case[]): Partial<Reading> {
 
 function goodPerS({ window, ceilingPerS, load }: Case): number {
   return (window.good / window.sent) * ceilingPerS * load
-}
-
-function perSecond({ admitted, elapsedMs }: Window): number {
-  return (admitted / elapsedMs) * 1000
 }
 
 export const overloadGroup: Group = {

@@ -1,6 +1,6 @@
 import { type Group, median, type Reading, type Size } from '../engine.ts'
 import { disturbanceReading, disturbanceRemarks, quieterHalf } from '../load/quiet.ts'
-import { Rig, type Window } from '../load/rig.ts'
+import { perSecond, Rig, type Window } from '../load/rig.ts'
 
 interface Pace {
   readonly rounds: number
@@ -17,7 +17,7 @@ const SATURATED = 90 // % of a core
 
 /** What one window says of an app, by column. */
 const COLUMNS: { readonly [column: string]: (window: Window) => number } = {
-  'requests/s': ({ admitted, elapsedMs }) => (admitted / elapsedMs) * 1000,
+  'requests/s': perSecond,
   'p50 ms': ({ admittedMs }) => admittedMs.p50 ?? Number.NaN,
   'p99 ms': ({ admittedMs }) => admittedMs.p99 ?? Number.NaN,
   'server CPU µs/request': ({ serverCpuMs, admitted }) => (serverCpuMs / admitted) * 1000,

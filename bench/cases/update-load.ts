@@ -1,6 +1,6 @@
 import { type Group, median, type Reading, type Size } from '../engine.ts'
 import { disturbanceReading, disturbanceRemarks, quieterHalf } from '../load/quiet.ts'
-import { Rig, type Window } from '../load/rig.ts'
+import { perSecond, Rig, type Window } from '../load/rig.ts'
 
 interface Pace {
   readonly rules: number
@@ -132,10 +132,6 @@ function readingsOf(all: readonly Round[], { rules }: Pace): readonly Reading[] 
   ratio('p99', ({ admittedMs }) => admittedMs.p99)
   ratio('max', ({ admittedMs }) => admittedMs.max)
   return readings
-}
-
-function perSecond({ admitted, elapsedMs }: Window): number {
-  return (admitted / elapsedMs) * 1000
 }
 
 export const updateLoadGroup: Group = {

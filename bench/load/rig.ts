@@ -22,6 +22,11 @@ export interface Window extends Outcome {
   readonly disturbance: number
 }
 
+/** Requests that were let in and answered. */
+export function perSecond({ admitted, elapsedMs }: Window): number {
+  return (admitted / elapsedMs) * 1000
+}
+
 const SAMPLE_MS = 200
 const MAX_WAIT_MS = 60_000
 

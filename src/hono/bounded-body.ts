@@ -70,6 +70,6 @@ async function readBounded(
  * @throws when the bytes are no UTF-8 or no JSON, or nested deeper than the engine's parser goes; the parser's message
  * quotes the document, so it is for nobody else to see.
  */
-export function jsonIn(bytes: Uint8Array): ReturnType<typeof JSON.parse> {
+export function jsonIn(bytes: Uint8Array): unknown {
   return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
 }

@@ -1,7 +1,7 @@
 import { idsOf } from '../config/record-ids.ts'
 import type { Config, ContractConfig, MethodConfig, QueueConfig } from '../config/types.ts'
 import { type Kernel, Staging } from '../kernel/kernel.ts'
-import { atOnce, type Steps } from '../steps.ts'
+import { atOnce, SCOPES_PER_STEP, type Steps } from '../steps.ts'
 import type { BoundContract, BoundScope } from './bound-scopes.ts'
 import { type CallKeeper, Program, type QueuePolicy } from './program.ts'
 
@@ -11,7 +11,6 @@ export interface Compiled {
   readonly staging: Staging
 }
 
-const SCOPES_PER_STEP = 2048 // a millisecond, more or less
 const EMPTY: MethodConfig = Object.freeze({})
 
 /**

@@ -3,7 +3,7 @@ import { idsOf } from '../config/record-ids.ts'
 import type { Config, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
 import { deliveryId, type Removed, type ScopeLabels } from '../kernel/kernel.ts'
 import { scopeName } from '../kernel/scope.ts'
-import { atOnce, type Steps } from '../steps.ts'
+import { atOnce, SCOPES_PER_STEP, type Steps } from '../steps.ts'
 
 /** A change of one scope's concurrency; null is absent, that is unlimited. */
 export interface ScopeChange {
@@ -93,7 +93,6 @@ export function* differenceSteps(from: Config, to: Config): Steps<Difference> {
 }
 
 const NONE: { readonly [id: string]: never } = Object.freeze(Object.create(null))
-const SCOPES_PER_STEP = 2048 // a millisecond, more or less
 
 class Changes implements Difference {
   readonly removed: { readonly concurrencies: ScopeLabels[]; readonly deliveries: string[] }

@@ -132,12 +132,6 @@ export const liveUpdates: readonly Case[] = [
     run: putLarge,
   },
   {
-    name: 'PUB-3 it is published also where no message can be waited for',
-    label: 'large updates, old date',
-    on: ['workerd'],
-    run: (lab) => putLarge(lab.withOldDate()),
-  },
-  {
     name: 'ADX-2 a configuration that comes in pieces is what was sent, wherever it was split',
     label: 'configuration in pieces',
     run: putInPieces,

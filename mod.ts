@@ -19,9 +19,9 @@
  * @module
  */
 export type { Answer } from './src/admission/admit.ts'
-export type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from './src/admission/call.ts'
 export type { Lease } from './src/admission/lease.ts'
 export type { AdmissionCore, BoundRoute, Candidate, Published } from './src/admission-core.ts'
+export type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from './src/call.ts'
 export type { Clock } from './src/clock.ts'
 export { configJsonSchema } from './src/config/json-schema.ts'
 export { parseConfig } from './src/config/parse.ts'

@@ -1,8 +1,8 @@
-import { disabledGroup, oneScopeGroup, rateGroup, refusalGroup, threeScopesGroup, updatedGroup } from './cases/core.ts'
+import { coreGroups, updatedGroup } from './cases/core.ts'
 import { heapGroup, leakGroup } from './cases/heap.ts'
-import { honoGroup, honoPeerGroup } from './cases/hono.ts'
+import { honoGroups } from './cases/hono.ts'
 import { overloadGroup } from './cases/overload.ts'
-import { coldPartitionGroup, partitionGroup } from './cases/partition.ts'
+import { coldPartitionGroup, partitionGroups } from './cases/partition.ts'
 import { otherPeerGroup, peerGroup } from './cases/peers.ts'
 import { cancelGroup, deadlineGroup, depthGroup, otherQueueGroup, queueGroups } from './cases/queue.ts'
 import { socketGroup } from './cases/socket.ts'
@@ -12,13 +12,9 @@ import type { Group } from './engine.ts'
 
 /** Everything that is measured; each group in a process of its own. */
 export const GROUPS: readonly Group[] = [
-  disabledGroup,
-  oneScopeGroup,
-  threeScopesGroup,
+  ...coreGroups,
   updatedGroup,
-  rateGroup,
-  refusalGroup,
-  partitionGroup,
+  ...partitionGroups,
   coldPartitionGroup,
   peerGroup,
   otherPeerGroup,
@@ -27,8 +23,7 @@ export const GROUPS: readonly Group[] = [
   depthGroup,
   cancelGroup,
   deadlineGroup,
-  honoGroup,
-  honoPeerGroup,
+  ...honoGroups,
   ...updateGroups,
   heapGroup,
   leakGroup,

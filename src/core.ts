@@ -13,10 +13,10 @@
  * @module
  */
 export type { Answer } from './admission/admit.ts'
-export type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from './admission/call.ts'
 export type { Lease } from './admission/lease.ts'
 export type { AdmissionCoreOptions, BoundRoute, Candidate, Published } from './admission-core.ts'
 export { AdmissionCore } from './admission-core.ts'
+export type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from './call.ts'
 export type { Clock } from './clock.ts'
 export { SystemClock } from './clock.ts'
 export type { JsonSchema } from './config/json-schema.ts'

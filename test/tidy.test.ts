@@ -21,7 +21,19 @@ const LAYERS: readonly (readonly string[])[] = [
   ['host'],
   ['entry'],
 ]
-const LEAF_FILES = ['alarm', 'assert', 'clock', 'errors', 'heap', 'list', 'manual-clock', 'refusal', 'steps', 'totals']
+const LEAF_FILES = [
+  'alarm',
+  'assert',
+  'call',
+  'clock',
+  'errors',
+  'heap',
+  'list',
+  'manual-clock',
+  'refusal',
+  'steps',
+  'totals',
+]
 /** One file per public entry; the hosts are entries of their own. */
 const ENTRY_FILES = ['mod.ts', 'src/core.ts', 'src/testing.ts', 'src/gateway.ts']
 const HOST_ENTRIES = ['src/host/node.ts', 'src/host/deno.ts', 'src/host/bun.ts']

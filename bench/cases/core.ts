@@ -1,6 +1,6 @@
 import { AdmissionCore } from '../../src/admission-core.ts'
 import type { ConfigInput, QueueInput } from '../../src/config/types.ts'
-import type { Contestant, Exact, Group, Size, Subject } from '../engine.ts'
+import type { Contestant, Exact, Group, Ratio, Size, Subject } from '../engine.ts'
 import { StillClock } from '../still-clock.ts'
 import { admitted, rotatingLeases } from './leases.ts'
 import { AMPLE, AMPLE_BUCKET, CONTRACT, METHOD, ONE_SCOPE, OUTSTANDING, THREE_SCOPES, threeScopes } from './limits.ts'
@@ -180,37 +180,25 @@ const rateEmpty = (): Subject => {
   })
 }
 
-export const disabledGroup: Group = {
-  name: 'core.disabled',
-  contestants: () => [
-    counter,
-    { name: 'core.disabled', make: disabled },
-    { name: 'core.disabled.again', make: disabledAgain },
-  ],
-  ratios: [
-    { of: 'core.disabled', to: ['unit.counter'], goal: 'P1', max: 1.5 },
-    { of: 'core.disabled.again', to: ['unit.counter'], goal: 'P1', max: 1.5 },
-  ],
+/** A case beside its yardstick, in a process of its own: another case would share the code that is compiled for it. */
+function beside(yardstick: Contestant, name: string, make: Contestant['make'], goal: Partial<Ratio> = {}): Group {
+  return { name, contestants: () => [yardstick, { name, make }], ratios: [{ of: name, to: [yardstick.name], ...goal }] }
 }
 
-export const oneScopeGroup: Group = {
-  name: 'core.immediate.1',
-  contestants: () => [counter, { name: 'core.immediate.1', make: () => builtIn(ONE_SCOPE) }],
-  ratios: [{ of: 'core.immediate.1', to: ['unit.counter'], goal: 'P2', max: 6 }],
-}
+const immediate: Contestant = { name: 'core.immediate.3', make: () => builtIn(THREE_SCOPES) }
 
-export const threeScopesGroup: Group = {
-  name: 'core.immediate.3',
-  contestants: () => [
-    counter,
-    { name: 'core.immediate.3', make: () => builtIn(THREE_SCOPES) },
-    { name: 'core.immediate.3.unbound', make: unbound },
-  ],
-  ratios: [
-    { of: 'core.immediate.3', to: ['unit.counter'], goal: 'P3', max: 8 },
-    { of: 'core.immediate.3.unbound', to: ['unit.counter'] },
-  ],
-}
+export const coreGroups: readonly Group[] = [
+  beside(counter, 'core.disabled', disabled, { goal: 'P1', max: 1.5 }),
+  beside(counter, 'core.disabled.again', disabledAgain, { goal: 'P1', max: 1.5 }),
+  beside(counter, 'core.immediate.1', () => builtIn(ONE_SCOPE), { goal: 'P2', max: 6 }),
+  beside(counter, immediate.name, immediate.make, { goal: 'P3', max: 8 }),
+  beside(counter, 'core.immediate.3.unbound', unbound),
+  beside(immediate, 'core.rate', withRate, { goal: 'P6', max: 2 }),
+  beside(immediate, 'core.rate.real-clock', withRealClock),
+  beside(counter, 'core.refuse.full', full, { goal: 'P8', max: 4 }),
+  beside(counter, 'core.refuse.queue-full', queueFull),
+  beside(counter, 'core.refuse.rate', rateEmpty, { goal: 'P8', max: 8 }),
+]
 
 export const updatedGroup: Group = {
   name: 'core.immediate.updated',
@@ -226,33 +214,5 @@ export const updatedGroup: Group = {
     { of: 'core.immediate.resized', to: ['core.immediate.runtime'], goal: 'P5', max: 1.2 },
     { of: 'core.immediate.policy', to: ['core.immediate.runtime'], goal: 'P5', max: 1.2 },
     { of: 'core.immediate.both', to: ['core.immediate.runtime'], goal: 'P5', max: 1.2 },
-  ],
-}
-
-export const rateGroup: Group = {
-  name: 'core.rate',
-  contestants: () => [
-    { name: 'core.immediate.3', make: () => builtIn(THREE_SCOPES) },
-    { name: 'core.rate', make: withRate },
-    { name: 'core.rate.real-clock', make: withRealClock },
-  ],
-  ratios: [
-    { of: 'core.rate', to: ['core.immediate.3'], goal: 'P6', max: 2 },
-    { of: 'core.rate.real-clock', to: ['core.immediate.3'] },
-  ],
-}
-
-export const refusalGroup: Group = {
-  name: 'core.refuse',
-  contestants: () => [
-    counter,
-    { name: 'core.refuse.full', make: full },
-    { name: 'core.refuse.queue-full', make: queueFull },
-    { name: 'core.refuse.rate', make: rateEmpty },
-  ],
-  ratios: [
-    { of: 'core.refuse.full', to: ['unit.counter'], goal: 'P8', max: 4 },
-    { of: 'core.refuse.queue-full', to: ['unit.counter'] },
-    { of: 'core.refuse.rate', to: ['unit.counter'], goal: 'P8', max: 8 },
   ],
 }

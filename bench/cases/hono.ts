@@ -67,44 +67,51 @@ const withRate = admission('hono.admission.rate', 200, {
   global: { concurrency: AMPLE, rate: AMPLE_BUCKET },
 })
 
-export const honoGroup: Group = {
-  name: 'hono',
-  contestants: () => [
-    bare,
-    noOp,
-    noOpReturning,
-    ours,
-    withRate,
-    admission('hono.admission.disabled', 200, undefined),
-    admission('hono.refusal', 503, routeLimits(0)),
-  ],
-  ratios: [
-    { of: 'hono.admission', to: ['hono.no-op'], goal: 'P16', max: 1.4 },
-    { of: 'hono.admission', to: ['hono.bare'] },
-    { of: 'hono.admission.rate', to: ['hono.no-op'] },
-    { of: 'hono.admission.disabled', to: ['hono.no-op'] },
-    { of: 'hono.refusal', to: ['hono.bare'] },
-    { of: 'hono.no-op', to: ['hono.bare'] },
-    { of: 'hono.no-op.returning', to: ['hono.no-op'] },
-  ],
-}
-
-/** Both limit a rate, so both know how many are left. */
-export const honoPeerGroup: Group = {
-  name: 'hono.peer',
-  contestants: () => [
-    withRate,
-    admission(
-      'hono.admission.headers',
-      200,
-      { ...routeLimits(AMPLE), global: { concurrency: AMPLE, rate: AMPLE_BUCKET } },
-      { rateLimitHeaders: 'list-r-t' },
-    ),
-    served('hono-rate-limiter', 200, (app) => void app.use(limiter(false))),
-    served('hono-rate-limiter.headers', 200, (app) => void app.use(limiter(true))),
-  ],
-  ratios: [
-    { of: 'hono.admission.rate', to: ['hono-rate-limiter'], goal: 'P17', max: 0.85 },
-    { of: 'hono.admission.headers', to: ['hono-rate-limiter.headers'], goal: 'P17', max: 0.7 },
-  ],
-}
+/** Each group compiles for its own cases only, so what a goal compares stands alone with its yardstick. */
+export const honoGroups: readonly Group[] = [
+  {
+    name: 'hono.admission',
+    contestants: () => [bare, noOp, ours],
+    ratios: [
+      { of: 'hono.admission', to: ['hono.no-op'], goal: 'P16', max: 1.4 },
+      { of: 'hono.admission', to: ['hono.bare'] },
+      { of: 'hono.no-op', to: ['hono.bare'] },
+    ],
+  },
+  {
+    name: 'hono.other',
+    contestants: () => [
+      bare,
+      noOp,
+      noOpReturning,
+      withRate,
+      admission('hono.admission.disabled', 200, undefined),
+      admission('hono.refusal', 503, routeLimits(0)),
+    ],
+    ratios: [
+      { of: 'hono.admission.rate', to: ['hono.no-op'] },
+      { of: 'hono.admission.disabled', to: ['hono.no-op'] },
+      { of: 'hono.refusal', to: ['hono.bare'] },
+      { of: 'hono.no-op.returning', to: ['hono.no-op'] },
+    ],
+  },
+  // Both limit a rate, so both know how many are left.
+  {
+    name: 'hono.peer',
+    contestants: () => [withRate, served('hono-rate-limiter', 200, (app) => void app.use(limiter(false)))],
+    ratios: [{ of: 'hono.admission.rate', to: ['hono-rate-limiter'], goal: 'P17', max: 0.85 }],
+  },
+  {
+    name: 'hono.peer.headers',
+    contestants: () => [
+      admission(
+        'hono.admission.headers',
+        200,
+        { ...routeLimits(AMPLE), global: { concurrency: AMPLE, rate: AMPLE_BUCKET } },
+        { rateLimitHeaders: 'list-r-t' },
+      ),
+      served('hono-rate-limiter.headers', 200, (app) => void app.use(limiter(true))),
+    ],
+    ratios: [{ of: 'hono.admission.headers', to: ['hono-rate-limiter.headers'], goal: 'P17', max: 0.7 }],
+  },
+]

@@ -5,9 +5,9 @@ import type { Exact, Subject } from '../engine.ts'
 import type { CountingClock } from '../still-clock.ts'
 import { OUTSTANDING } from './limits.ts'
 
-/** What a caller does to see that it may start. */
+/** The least that a caller must do to see that it may start: only a lease can be released. */
 export function admitted(answer: Answer): Lease {
-  if (answer instanceof Promise || answer.kind === 'refused') throw new Error(`Not admitted at once: ${answer}`)
+  if (!('release' in answer)) throw new Error(`Not admitted at once: ${answer}`)
   return answer
 }
 

@@ -35,7 +35,7 @@ function ours(config: ConfigInput): () => Promise<number> {
   const bound = core.route(CONTRACT, METHOD)
   return async () => {
     const answered = bound.admit()
-    const answer = answered instanceof Promise ? await answered : answered
+    const answer = 'kind' in answered ? answered : await answered
     if (answer.kind === 'refused') return 0
     try {
       return await job()

@@ -73,7 +73,7 @@ function ours(depth: number, name = 'ours.queue', threeLevels = false): Contesta
       if (threeLevels) await core.update(threeScopes(1, { maxQueuedCalls: depth }))
       const contestant = drained('', depth, ({ job }) => async (turn) => {
         const answered = bound.admit()
-        const answer = answered instanceof Promise ? await answered : answered
+        const answer = 'kind' in answered ? answered : await answered
         if (answer.kind === 'refused') return 0
         try {
           return await job(turn)
@@ -158,7 +158,7 @@ export const depthGroup: Group = {
 
 /** `0` for a refusal, else 1; waits if the answer does. */
 async function started(answered: Answer): Promise<number> {
-  const answer = answered instanceof Promise ? await answered : answered
+  const answer = 'kind' in answered ? answered : await answered
   if (answer.kind === 'refused') return 0
   answer.release()
   return 1

@@ -22,7 +22,7 @@ import { manyRules } from './limits.ts'
 
 const CHANGED = 10
 const SIZES: { readonly [S in Size]: readonly number[] } = { quick: [10, 1000], full: [10, 1000, 10_000] }
-const KEEPER = { release(): void {}, closeBody(): void {} }
+const WORKSHOP = { keeper: { release(): void {}, closeBody(): void {} }, selectors: new Map() }
 
 /** An operation is one document; what it makes is counted by a number that it must have. */
 function each(name: string, make: () => () => number): Contestant {
@@ -62,7 +62,7 @@ function steps(rules: number): readonly Contestant[] {
       const { kernel, source } = enabled(documents[0])
       const config = parsedLike(documents[1], source.config)
       return () => {
-        const { staging } = compile(config, source.generation + 1, kernel, KEEPER, source)
+        const { staging } = compile(config, source.generation + 1, { ...WORKSHOP, kernel }, source)
         return staging.limits.length === CHANGED ? 1 : 0
       }
     }),
@@ -99,7 +99,7 @@ function parsedLike(document: unknown, known: Config): Config {
 function enabled(document: unknown): { kernel: Kernel; publication: Publication; source: Program } {
   const kernel = new Kernel()
   const publication = new Publication(new Lifecycle(), kernel, new Retirement())
-  const prepared = prepareFirst(document, 1, { kernel, keeper: KEEPER, selectors: new Set() })
+  const prepared = prepareFirst(document, 1, { ...WORKSHOP, kernel })
   publication.enable(prepared)
   return { kernel, publication, source: prepared.program }
 }
@@ -153,7 +153,7 @@ function commitTimes(documents: readonly [ConfigInput, ConfigInput], updates: nu
     if (source === null) throw new Error('Not enabled')
     const isBack = update % 2 === 1
     const next = documents[isBack ? 0 : 1]
-    const prepared = atOnce(prepareNext(next, source, { kernel, keeper: KEEPER, selectors: new Set() }))
+    const prepared = atOnce(prepareNext(next, source, { ...WORKSHOP, kernel }))
     const startMs = performance.now()
     publication.update(prepared, source)
     kernel.purge(0)

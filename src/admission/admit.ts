@@ -1,3 +1,4 @@
+import type { Call, Selector } from '../call.ts'
 import type { Timeline } from '../clock.ts'
 import { Concurrency } from '../kernel/concurrency.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
@@ -7,14 +8,11 @@ import type { Resource } from '../kernel/resource.ts'
 import type { QueuePolicy, Route } from '../program/program.ts'
 import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import { countRefusal, type Totals } from '../totals.ts'
-import type { Call, Selector } from './call.ts'
 import { type Lease, PermitLease } from './lease.ts'
 import { bytesOf, enter, type Keyed, keyAt, keysAsked, NONE, resourcesOf, roomyPartition, tooLateIn } from './needs.ts'
 import { Overtaken } from './overtaken.ts'
 import type { Queue } from './queue.ts'
 import { AbortListener } from './waiter.ts'
-
-const NO_KEYS: readonly (string | undefined)[] = []
 
 export type Answer = Lease | Refusal | Promise<Lease | Refusal>
 /** Null: the call has been overtaken. */
@@ -70,8 +68,10 @@ export class Admission {
   #judge(route: Route, call: Call): Verdict {
     if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
-    // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
-    if (this.#ledger.calls === 0 && route.hasSlots) return this.#judgeRates(route, call, nowMs)
+    if (this.#ledger.calls === 0) {
+      const verdict = this.#judgeAlone(route, call, nowMs)
+      if (verdict !== undefined) return verdict
+    }
     const { resources } = route
     let index = 0
     for (; index < resources.length; index += 1) {
@@ -81,46 +81,53 @@ export class Admission {
     return this.#decide(route, call, NONE, resources[index], nowMs)
   }
 
-  /** Only a rate can be lacking; of several, the first. It is asked once, for to refuse is to say how long it takes. */
-  #judgeRates(route: Route, call: Call, nowMs: number): Verdict {
+  /**
+   * While nobody waits there is no order and nobody is due anything (`core.rate`). A rate is asked once, for to refuse is
+   * to say how long it takes. Undefined: a slot lacks room, too or alone, and which comes first is to be seen.
+   */
+  #judgeAlone(route: Route, call: Call, nowMs: number): Verdict | undefined {
     const { timed } = route
     for (let index = 0; index < timed.length; index += 1) {
       const rate = timed[index]
       const waitMs = rate?.msUntilRoom(nowMs, 0)
       if (rate === undefined || waitMs === 0) continue
+      if (!route.hasSlots) return undefined
       if (route.program.queue === null) return this.#refuse(refusal(rate.reason, rate.scope.name, waitMs))
       return this.#decide(route, call, NONE, rate, nowMs)
     }
-    return this.#take(route, null, null, nowMs)
+    if (!route.takeIfSlots(nowMs)) return undefined
+    route.program.active += 1
+    this.#totals.admitted += 1
+    return new PermitLease(route, null)
   }
 
   #judgeKeyed(route: Route, call: Call): Verdict {
     const { keyed } = route
     const { changes } = this.overtaken
-    // Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged.
-    // The first key apart, for mostly it is the only one and needs no list (`core.partition`).
-    const firstKey = keyAt(keyed[0], call, this.#selectors)
-    const moreKeys = keyed.length === 1 ? NO_KEYS : keyed.slice(1).map((gate) => keyAt(gate, call, this.#selectors))
-    // They may as well publish, disable, drain or stop.
-    if (this.overtaken.changes !== changes) {
-      return this.overtaken.keep(call, { keys: keysAsked(keyed, [firstKey, ...moreKeys], call, this.#selectors) })
-    }
+    // Mostly it is the only one, and needs no list (`core.partition`).
+    const firstKey = keyAt(keyed[0], call)
+    if (keyed.length > 1 || this.overtaken.changes !== changes) return this.#judgeAll(route, call, firstKey, changes)
     const nowMs = this.#settledNowMs()
     // As in `judge`: nobody waits, so there is no order.
-    if (keyed.length === 1 && this.#ledger.calls === 0 && route.hasRoom(nowMs)) {
+    if (this.#ledger.calls === 0) {
       const partition = roomyPartition(keyed[0], firstKey, nowMs)
-      if (partition !== undefined) return this.#takeOne(route, partition, nowMs)
+      if (partition !== undefined && route.takeIfRoom(nowMs)) return this.#enter(route, partition, nowMs)
     }
-    return this.#judgeGates(route, call, firstKey, moreKeys, nowMs)
+    return this.#judgeGates(route, call, [firstKey], nowMs)
   }
 
-  #judgeGates(
-    route: Route,
-    call: Call,
-    firstKey: string | undefined,
-    moreKeys: readonly (string | undefined)[],
-    nowMs: number,
-  ): Verdict {
+  /** Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged. */
+  #judgeAll(route: Route, call: Call, firstKey: string | undefined, changes: number): Verdict {
+    const { keyed } = route
+    const keys = [firstKey, ...keyed.slice(1).map((gate) => keyAt(gate, call))]
+    // They may as well publish, disable, drain or stop.
+    if (this.overtaken.changes !== changes) {
+      return this.overtaken.keep(call, { keys: keysAsked(keyed, keys, call, this.#selectors) })
+    }
+    return this.#judgeGates(route, call, keys, this.#settledNowMs())
+  }
+
+  #judgeGates(route: Route, call: Call, keys: readonly (string | undefined)[], nowMs: number): Verdict {
     let lacking: Resource | undefined
     let { partitions, place } = NONE
     let nextKey = 0
@@ -128,7 +135,7 @@ export class Admission {
       if (gate.kind === 'resource') {
         if (lacking === undefined && !this.#hasRoom(gate.resource, nowMs)) lacking = gate.resource
       } else {
-        const id = nextKey === 0 ? firstKey : moreKeys[nextKey - 1]
+        const id = keys[nextKey]
         nextKey += 1
         if (id === undefined) continue
         if (gate.kind === 'delivery') {
@@ -209,9 +216,8 @@ export class Admission {
     return new PermitLease(route, { partitions, waitedMs: 0, place, permits: true })
   }
 
-  /** As {@link #take} with one partition and no place, which is what most calls with a key take (`core.partition`). */
-  #takeOne(route: Route, partition: Partition, nowMs: number): Lease {
-    route.take(nowMs)
+  /** The rest of a call that has taken what needs no key: its one partition, which most calls with a key have (`core.partition`). */
+  #enter(route: Route, partition: Partition, nowMs: number): Lease {
     route.program.active += 1
     this.#totals.admitted += 1
     partition.concurrency?.take()

@@ -1,8 +1,8 @@
+import type { Call } from '../call.ts'
 import type { Program, Route } from '../program/program.ts'
 import { ABORTED, type Refusal } from '../refusal.ts'
 import { countRefusal, type Totals } from '../totals.ts'
 import type { Admission, Answer } from './admit.ts'
-import type { Call } from './call.ts'
 import { type Lease, OpenLease } from './lease.ts'
 
 /** The way of one (contract, method), bound once; follows publications by itself. */

@@ -1,9 +1,9 @@
+import type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from '../call.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
 import type { KeyedGate, QueuePolicy, Route } from '../program/program.ts'
 import { type Refusal, refusal } from '../refusal.ts'
-import type { Call, DeclaredBytes, KeyFunction, Selector } from './call.ts'
 
 /** What of a call's needs depends on its keys. New partitions and places are not in their pools yet. */
 export interface Keyed {
@@ -15,12 +15,12 @@ export interface Keyed {
 export const NONE: Keyed = { partitions: null, place: null }
 
 /** The key of a call at a gate; undefined leaves it unpartitioned there (PAR-3). This is the caller's code. */
-export function keyAt(
-  gate: KeyedGate | undefined,
-  call: Call,
-  selectors: ReadonlyMap<string, Selector>,
-): string | undefined {
-  return gate === undefined || !isAsked(gate, call) ? undefined : keyOf(selectorOf(gate), call, selectors)
+export function keyAt(gate: KeyedGate | undefined, call: Call): string | undefined {
+  if (gate === undefined || !isAsked(gate, call)) return undefined
+  const { keys } = call
+  // Bound with the scope, for most calls have no keys of their own: nothing is looked up (`core.partition`).
+  const { select } = gate
+  return keys === undefined ? select(call) : keyIn(keys, selectorOf(gate))
 }
 
 /** The keys that a call has given at these gates, and whatever others it is asked for, as one function. */
@@ -32,7 +32,10 @@ export function keysAsked(
 ): KeyFunction {
   const known = new Map<string, string | undefined>()
   for (const [at, gate] of gates.entries()) if (isAsked(gate, call)) known.set(selectorOf(gate), keys[at])
-  return (selector) => (known.has(selector) ? known.get(selector) : keyOf(selector, call, selectors))
+  return (selector) => {
+    if (known.has(selector)) return known.get(selector)
+    return call.keys === undefined ? selectors.get(selector)?.(call) : keyIn(call.keys, selector)
+  }
 }
 
 function isAsked({ kind }: KeyedGate, call: Call): boolean {
@@ -43,9 +46,7 @@ function selectorOf(gate: KeyedGate): string {
   return gate.kind === 'pool' ? gate.pool.selector : gate.places.selector
 }
 
-function keyOf(selector: string, call: Call, selectors: ReadonlyMap<string, Selector>): string | undefined {
-  const { keys } = call
-  if (keys === undefined) return selectors.get(selector)?.(call)
+function keyIn(keys: KeyRecord | KeyFunction, selector: string): string | undefined {
   if (typeof keys === 'function') return keys(selector)
   return Object.hasOwn(keys, selector) ? keys[selector] : undefined
 }

@@ -1,22 +1,15 @@
 import { parseConfig, parseConfigSteps } from '../config/parse.ts'
 import type { Config } from '../config/types.ts'
 import { UnsupportedTransitionError } from '../errors.ts'
-import type { Kernel, Removed } from '../kernel/kernel.ts'
-import { type Compiled, compile, compileSteps } from '../program/compile.ts'
+import type { Removed } from '../kernel/kernel.ts'
+import { type Compiled, compile, compileSteps, type Workshop } from '../program/compile.ts'
 import { type Difference, difference, differenceSteps, type Plan } from '../program/plan.ts'
-import type { CallKeeper, Program } from '../program/program.ts'
+import type { Program } from '../program/program.ts'
 import { atOnce, type Steps } from '../steps.ts'
 
 /** A candidate, ready to be published in one step. Dropping it is all that undoing it takes (PUB-5). */
 export interface Prepared extends Compiled {
   readonly difference: Difference
-}
-
-/** What preparing needs to know; it changes none of it. */
-export interface Workshop {
-  readonly kernel: Kernel
-  readonly keeper: CallKeeper
-  readonly selectors: { has(name: string): boolean }
 }
 
 const EMPTY: Config = Object.freeze({})
@@ -26,7 +19,7 @@ const NOTHING: Removed = { concurrencies: [], deliveries: [] }
 export function prepareFirst(candidate: unknown, generation: number, workshop: Workshop): Prepared {
   const config = parseConfig(candidate, { selectors: workshop.selectors })
   const plan = enabling(config)
-  return { ...compile(config, generation, workshop.kernel, workshop.keeper), difference: { plan, removed: NOTHING } }
+  return { ...compile(config, generation, workshop), difference: { plan, removed: NOTHING } }
 }
 
 /**
@@ -45,8 +38,7 @@ export function* prepareNext(candidate: unknown, source: Program, workshop: Work
   const config = yield* parseConfigSteps(candidate, { selectors: workshop.selectors }, source.config)
   const changes = yield* differenceSteps(source.config, config)
   if (changes.plan.refusals.length > 0) throw new UnsupportedTransitionError(changes.plan.refusals)
-  const { kernel, keeper } = workshop
-  const { program, staging } = yield* compileSteps(config, source.generation + 1, kernel, keeper, source)
+  const { program, staging } = yield* compileSteps(config, source.generation + 1, workshop, source)
   return { program, staging, difference: changes }
 }
 

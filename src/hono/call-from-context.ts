@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import type { Call, DeclaredBytes, KeyFunction } from '../admission/call.ts'
+import type { Call, DeclaredBytes, KeyFunction } from '../call.ts'
 import { declaredBytes } from './declared-bytes.ts'
 import { prefersAsync } from './prefer.ts'
 

@@ -1,4 +1,4 @@
-import type { DeclaredBytes } from '../admission/call.ts'
+import type { DeclaredBytes } from '../call.ts'
 
 /**
  * The bytes that a request declares for its body, without reading it (QUE-8).

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type { Call } from '../admission/call.ts'
 import type { Lease } from '../admission/lease.ts'
 import type { AdmissionCore } from '../admission-core.ts'
+import type { Call } from '../call.ts'
 import type { Timeline } from '../clock.ts'
 import type { RateStatus } from '../program/rate-status.ts'
 import type { Refusal } from '../refusal.ts'
@@ -83,7 +83,7 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
       const call = new ContextCall(c, parts.calls, identity)
       if (acknowledgement !== undefined && call.oneWay) return await serveOneWay(c, call, identity, acknowledgement)
       const answered = identify === undefined ? destination.bound.admit(call) : core.admit(call)
-      const answer = answered instanceof Promise ? await answered : answered
+      const answer = 'kind' in answered ? answered : await answered
       if (answer.kind === 'refused') return await refuse(parts, c, answer, identity)
       lease = answer
       inform(c, lease)

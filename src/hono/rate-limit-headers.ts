@@ -13,8 +13,11 @@ export interface RateLimitFields {
   readonly RateLimit: string
 }
 
+const PLAIN = /^[ !#-[\]-~]*$/ // what a structured-field string has as it is
+
 /** A scope's name as a structured-field string, which is ASCII: the rest is percent-encoded. */
 function quoted(scope: string): string {
+  if (PLAIN.test(scope)) return `"${scope}"`
   const ascii = scope.replace(/\p{Surrogate}/gu, '\ufffd').replace(/[^\x20-\x7e]+/gu, encodeURIComponent)
   return `"${ascii.replace(/["\\]/g, '\\$&')}"`
 }
@@ -40,12 +43,15 @@ export function rateLimitFields(
 export function addRateLimitFields(c: Context, status: RateStatus | undefined): void {
   if (status === undefined) return
   // A copy of an upgrade is none, and without a response there is nothing to add to: merely asking would make one.
-  if (!c.finalized || c.res.status === 101 || c.res.headers.has('ratelimit')) return
-  for (const [name, value] of Object.entries(rateLimitFields(status))) {
-    try {
-      c.res.headers.set(name, value)
-    } catch {
-      c.header(name, value) // the headers of a fetched response are immutable; this makes a copy
-    }
+  if (!c.finalized || c.res.status === 101) return
+  const { headers } = c.res
+  if (headers.has('ratelimit')) return
+  const fields = rateLimitFields(status)
+  try {
+    headers.set('RateLimit-Policy', fields['RateLimit-Policy'])
+    headers.set('RateLimit', fields.RateLimit)
+  } catch {
+    // The headers of a fetched response are immutable; this makes a copy.
+    for (const [name, value] of Object.entries(fields)) c.header(name, value)
   }
 }

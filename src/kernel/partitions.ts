@@ -93,7 +93,10 @@ export class PartitionPool {
   enter(partition: Partition, nowMs: number): void {
     partition.users += 1
     partition.usedAtMs = nowMs
-    if (partition.heapIndex !== -1 || this.#partitions.get(partition.id) === partition) return
+    if (partition.heapIndex === -1 && this.#partitions.get(partition.id) !== partition) this.#add(partition, nowMs)
+  }
+
+  #add(partition: Partition, nowMs: number): void {
     this.sweep(nowMs, STEPS)
     if (this.#partitions.size >= this.config.maxPartitions) {
       const victim = this.#victim(nowMs)

@@ -27,8 +27,8 @@ export class TokenBucket implements Rate {
     const lacking = (ahead + 1) * replenishmentPeriodMs - units
     if (lacking <= 0) return 0
     // After a millisecond in which every whole token was taken, this much more than fits may come in with the next.
-    const spill = tokensPerPeriod - (tokenLimit - 1) * replenishmentPeriodMs
-    if (ahead === 0 || spill <= 1) return Math.ceil(lacking / tokensPerPeriod)
+    const spill = ahead === 0 ? 0 : tokensPerPeriod - (tokenLimit - 1) * replenishmentPeriodMs
+    if (spill <= 1) return Math.ceil(lacking / tokensPerPeriod)
     return this.#msWhileSpilling(units, ahead, spill)
   }
 

@@ -1,3 +1,4 @@
+import type { Selector } from '../call.ts'
 import type { HoldUntil, MethodConfig } from '../config/types.ts'
 import type { Concurrency } from '../kernel/concurrency.ts'
 import type { PartitionPool } from '../kernel/partitions.ts'
@@ -17,9 +18,15 @@ export interface BoundScope {
   readonly others: OtherAsks | null
 }
 
+/** A pool, and who says which of its partitions a call is in. */
+interface BoundPool {
+  readonly pool: PartitionPool
+  readonly select: Selector
+}
+
 interface OtherAsks {
   readonly rate: ScopedRate | undefined
-  readonly pools: readonly PartitionPool[]
+  readonly pools: readonly BoundPool[]
   readonly holdUntil: HoldUntil | undefined
   readonly delivery: BoundDelivery | undefined
 }
@@ -73,7 +80,7 @@ export function asksOf(global: BoundScope, contract: BoundScope, method: BoundSc
   const keyed: KeyedGate[] = []
   const gates: Gate[] = []
   if (delivery !== undefined) {
-    const gate: KeyedGate = { kind: 'delivery', places: delivery.places }
+    const gate: KeyedGate = { kind: 'delivery', places: delivery.places, select: delivery.select }
     keyed.push(gate)
     gates.push(gate)
   }
@@ -83,8 +90,8 @@ export function asksOf(global: BoundScope, contract: BoundScope, method: BoundSc
       timed.push(others.rate)
       gates.push({ kind: 'resource', resource: others.rate })
     }
-    for (const pool of others?.pools ?? NOTHING) {
-      const gate: KeyedGate = { kind: 'pool', pool }
+    for (const { pool, select } of others?.pools ?? NOTHING) {
+      const gate: KeyedGate = { kind: 'pool', pool, select }
       keyed.push(gate)
       gates.push(gate)
     }

@@ -1,3 +1,5 @@
+import { assert } from '../assert.ts'
+import type { Selector } from '../call.ts'
 import { idsOf } from '../config/record-ids.ts'
 import type { Config, ContractConfig, MethodConfig, QueueConfig } from '../config/types.ts'
 import { type Kernel, Staging } from '../kernel/kernel.ts'
@@ -11,6 +13,20 @@ export interface Compiled {
   readonly staging: Staging
 }
 
+/** What a program is made with besides its configuration; making it changes none of it. */
+export interface Workshop {
+  readonly kernel: Kernel
+  readonly keeper: CallKeeper
+  /** Every selector that a configuration may name. */
+  readonly selectors: ReadonlyMap<string, Selector>
+}
+
+/** What scopes are bound to. */
+interface Supplies {
+  readonly staging: Staging
+  readonly selectors: ReadonlyMap<string, Selector>
+}
+
 const EMPTY: MethodConfig = Object.freeze({})
 
 /**
@@ -20,28 +36,22 @@ const EMPTY: MethodConfig = Object.freeze({})
  * Scopes whose configuration is the very object that the source has keep the source's binding: while the source is
  * current, its states are named and have its limits (STA-1). O(contracts), and O(rules) of the contracts that changed.
  */
-export function compile(
-  config: Config,
-  generation: number,
-  kernel: Kernel,
-  keeper: CallKeeper,
-  source?: Program,
-): Compiled {
-  return atOnce(compileSteps(config, generation, kernel, keeper, source))
+export function compile(config: Config, generation: number, workshop: Workshop, source?: Program): Compiled {
+  return atOnce(compileSteps(config, generation, workshop, source))
 }
 
 export function* compileSteps(
   config: Config,
   generation: number,
-  kernel: Kernel,
-  keeper: CallKeeper,
+  { kernel, keeper, selectors }: Workshop,
   source?: Program,
 ): Steps<Compiled> {
   const staging = new Staging(kernel)
+  const supplies = { staging, selectors }
   const scopes = {
     none: { config: EMPTY, concurrency: kernel.unlimited, others: null },
-    global: bindScope(staging, source?.scopes.global, config.global ?? EMPTY, undefined, undefined),
-    contracts: yield* bindContracts(staging, source, config.contracts),
+    global: bindScope(supplies, source?.scopes.global, config.global ?? EMPTY, undefined, undefined),
+    contracts: yield* bindContracts(supplies, source, config.contracts),
   }
   return { program: new Program(generation, config, queuePolicy(config.queue), keeper, scopes), staging }
 }
@@ -52,7 +62,7 @@ function queuePolicy(queue: QueueConfig | undefined): QueuePolicy | null {
 }
 
 function* bindContracts(
-  staging: Staging,
+  supplies: Supplies,
   source: Program | undefined,
   configs: Config['contracts'],
 ): Steps<ReadonlyMap<string, BoundContract>> {
@@ -66,8 +76,8 @@ function* bindContracts(
     if (before?.own.config === config) {
       contracts.set(id, before)
     } else {
-      const own = bindScope(staging, before?.own, config, id, undefined)
-      const methods = yield* bindMethods(staging, before, config, id)
+      const own = bindScope(supplies, before?.own, config, id, undefined)
+      const methods = yield* bindMethods(supplies, before, config, id)
       contracts.set(id, { own, methods })
       scopes += methods.size
     }
@@ -80,7 +90,7 @@ function* bindContracts(
 }
 
 function* bindMethods(
-  staging: Staging,
+  supplies: Supplies,
   before: BoundContract | undefined,
   contract: ContractConfig,
   contractId: string,
@@ -90,20 +100,21 @@ function* bindMethods(
   for (const id of idsOf(configs)) {
     const config = configs?.[id]
     if (config === undefined) continue
-    methods.set(id, bindScope(staging, before?.methods.get(id), config, contractId, id))
+    methods.set(id, bindScope(supplies, before?.methods.get(id), config, contractId, id))
     if (methods.size % SCOPES_PER_STEP === 0) yield
   }
   return methods
 }
 
 function bindScope(
-  staging: Staging,
+  supplies: Supplies,
   before: BoundScope | undefined,
   config: MethodConfig,
   contract: string | undefined,
   method: string | undefined,
 ): BoundScope {
   if (before?.config === config) return before
+  const { staging } = supplies
   const { concurrency: limit, rate, partitions, holdUntil, delivery } = config
   const concurrency = limit === undefined ? staging.unlimited : staging.concurrency(contract, method, limit)
   // All but few of ten thousand scopes: told apart first (`update.compile`).
@@ -112,9 +123,22 @@ function bindScope(
   }
   const others = {
     rate: rate && staging.rate(contract, method, rate),
-    pools: Object.entries(partitions ?? {}).map(([selector, its]) => staging.pool(contract, method, selector, its)),
+    pools: Object.entries(partitions ?? {}).map(([name, its]) => ({
+      pool: staging.pool(contract, method, name, its),
+      select: selectorOf(supplies, name),
+    })),
     holdUntil,
-    delivery: delivery && { config: delivery, places: staging.delivery(contract, method, delivery) },
+    delivery: delivery && {
+      config: delivery,
+      places: staging.delivery(contract, method, delivery),
+      select: selectorOf(supplies, delivery.key),
+    },
   }
   return { config, concurrency, others }
+}
+
+function selectorOf({ selectors }: Supplies, name: string): Selector {
+  const selector = selectors.get(name)
+  assert(selector !== undefined, 'a scope names a selector that is not registered') // parsing has refused it (CFG-2)
+  return selector
 }

@@ -1,16 +1,19 @@
 import { assert } from '../assert.ts'
+import type { Selector } from '../call.ts'
 import type { Config, DeliveryConfig, HoldUntil } from '../config/types.ts'
 import { Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
 import type { DeliveryKey, DeliveryPlaces } from '../kernel/delivery.ts'
 import type { Partition, PartitionPool } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
 import { ScopeMap } from '../kernel/scope-map.ts'
+import type { ScopedRate } from '../kernel/scoped-rate.ts'
 import { type Asks, asksOf, type BoundScopes } from './bound-scopes.ts'
 
-/** A bound on open bodies with the state that counts them. */
+/** A bound on open bodies with the state that counts them, and who says whose body it is. */
 export interface BoundDelivery {
   readonly config: DeliveryConfig
   readonly places: DeliveryPlaces
+  readonly select: Selector
 }
 
 /** One thing that a route asks: a resource of the scope itself, or the partition pool that holds a key's resources. */
@@ -18,8 +21,8 @@ export type Gate = { readonly kind: 'resource'; readonly resource: Resource } | 
 
 /** Which resources they are depends on a key of the call. */
 export type KeyedGate =
-  | { readonly kind: 'pool'; readonly pool: PartitionPool }
-  | { readonly kind: 'delivery'; readonly places: DeliveryPlaces }
+  | { readonly kind: 'pool'; readonly pool: PartitionPool; readonly select: Selector }
+  | { readonly kind: 'delivery'; readonly places: DeliveryPlaces; readonly select: Selector }
 
 /** What a waiter needs to know of the queue; null where any bound is 0, for then nothing queues. */
 export interface QueuePolicy {
@@ -48,8 +51,8 @@ export class Route {
   readonly global: Concurrency
   readonly contract: Concurrency
   readonly method: Concurrency
-  /** Of the resources, those that the three are not. */
-  readonly timed: readonly Resource[]
+  /** Of the resources, those that the three are not: rates. */
+  readonly timed: readonly ScopedRate[]
   /** Of the gates, those that ask for a key. */
   readonly keyed: readonly KeyedGate[]
   /** Only concurrency: deciding needs no clock, no key and no loop. */
@@ -95,7 +98,7 @@ export class Route {
 
   /** Has the route partitions, so that a lease may hold more than the three slots? */
   get hasPools(): boolean {
-    return this.keyed.some(({ kind }) => kind === 'pool')
+    return this.keyed.length > 0 && this.keyed.some(({ kind }) => kind === 'pool')
   }
 
   /** Names of the scopes on the route (WEB-5). */
@@ -109,25 +112,30 @@ export class Route {
     return this.global.hasRoom && this.contract.hasRoom && this.method.hasRoom
   }
 
-  /** Is there room everywhere that needs no key, if nobody waits for it? */
-  hasRoom(nowMs: number): boolean {
-    if (!this.hasSlots) return false
+  /** Takes one of everything that needs no key, or nothing; for a call while nobody waits. */
+  takeIfRoom(nowMs: number): boolean {
     const { timed } = this
-    // By index, as in `take`: an iterator costs as much as a rate (`core.rate`).
+    // By index: an iterator costs as much as a rate (`core.rate`).
     for (let index = 0; index < timed.length; index += 1) {
       if (timed[index]?.msUntilRoom(nowMs, 0) !== 0) return false
     }
+    return this.takeIfSlots(nowMs)
+  }
+
+  /** As {@link takeIfRoom}; the caller has seen room in every rate. */
+  takeIfSlots(nowMs: number): boolean {
+    if (!Concurrency.takeEach(this.global, this.contract, this.method)) return false
+    const { timed } = this
+    for (let index = 0; index < timed.length; index += 1) timed[index]?.take(nowMs)
     return true
   }
 
   /**
    * Takes one of everything that needs no key, also of the slots that no gate stands for: every release gives three
-   * back, so every admission takes three.
+   * back, so every admission takes three. The caller has seen room everywhere.
    */
   take(nowMs: number): void {
-    assert(Concurrency.takeEach(this.global, this.contract, this.method), 'permits are taken without room')
-    const { timed } = this
-    for (let index = 0; index < timed.length; index += 1) timed[index]?.take(nowMs)
+    assert(this.takeIfSlots(nowMs), 'permits are taken without room')
   }
 }
 

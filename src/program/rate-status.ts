@@ -1,5 +1,4 @@
 import { permitsOf, windowMsOf } from '../kernel/rate.ts'
-import { ScopedRate } from '../kernel/scoped-rate.ts'
 import type { Route } from './program.ts'
 
 /** One rate of a route as a caller may be told of it (WEB-4). */
@@ -16,9 +15,7 @@ export interface RateStatus {
 /** Of the rates of the route's scopes, the one with the fewest permits left. Partitions are not looked at. */
 export function rateStatusOf(route: Route, nowMs: number): RateStatus | undefined {
   let least: RateStatus | undefined
-  for (const gate of route.gates) {
-    if (gate.kind !== 'resource' || !(gate.resource instanceof ScopedRate)) continue
-    const { scope, rate } = gate.resource
+  for (const { scope, rate } of route.timed) {
     const remaining = rate.remaining(nowMs)
     if (least !== undefined && least.remaining <= remaining) continue
     const resetMs = Math.max(0, rate.cleanAtMs(nowMs) - nowMs)

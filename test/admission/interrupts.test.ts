@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Call } from '../../src/admission/call.ts'
 import type { AdmissionCore } from '../../src/admission-core.ts'
+import type { Call } from '../../src/call.ts'
 import type { ConfigInput } from '../../src/config/types.ts'
 import { expectQuiet, setup } from '../support/core.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Call } from '../../src/admission/call.ts'
 import type { Lease } from '../../src/admission/lease.ts'
 import type { AdmissionCore } from '../../src/admission-core.ts'
+import type { Call } from '../../src/call.ts'
 import { expectQuiet, setup, watch } from '../support/core.ts'
 
 const partitions = { tenant: { concurrency: 5 } }

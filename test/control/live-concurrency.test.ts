@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Call } from '../../src/admission/call.ts'
+import type { Call } from '../../src/call.ts'
 import type { ConfigInput } from '../../src/config/types.ts'
 import { expectQuiet, type Held, lineup, scopeOf, setup } from '../support/core.ts'
 

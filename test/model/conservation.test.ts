@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Answer } from '../../src/admission/admit.ts'
-import type { Call, KeyRecord } from '../../src/admission/call.ts'
 import { AdmissionCore } from '../../src/admission-core.ts'
+import type { Call, KeyRecord } from '../../src/call.ts'
 import type { Snapshot } from '../../src/control/snapshot.ts'
 import { ManualClock } from '../../src/manual-clock.ts'
 import { expectQuiet, type Held, watch } from '../support/core.ts'

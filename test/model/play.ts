@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
-import type { Call } from '../../src/admission/call.ts'
 import type { Lease } from '../../src/admission/lease.ts'
 import { AdmissionCore, type BoundRoute } from '../../src/admission-core.ts'
+import type { Call } from '../../src/call.ts'
 import type { Config } from '../../src/config/types.ts'
 import { AdmissionConflictError, AdmissionStateError, UnsupportedTransitionError } from '../../src/errors.ts'
 import { ManualClock } from '../../src/manual-clock.ts'

@@ -8,9 +8,9 @@ import type { CallKeeper } from '../../src/program/program.ts'
 
 const rate: RateConfig = { algorithm: 'fixed-window', permitLimit: 1, windowMs: 1 }
 const keeper: CallKeeper = { release: () => undefined, closeBody: () => undefined }
-const selectors = new Set(['tenant', 'region', 'client'])
+const selectors = new Map(['tenant', 'region', 'client'].map((name) => [name, () => undefined]))
 const compiled = (config: ConfigInput, kernel = new Kernel(), generation = 1): Compiled =>
-  compile(parseConfig(config, { selectors }), generation, kernel, keeper)
+  compile(parseConfig(config, { selectors }), generation, { kernel, keeper, selectors })
 const full: ConfigInput = {
   queue: { maxQueuedCalls: 5 },
   global: { concurrency: 1, rate, partitions: { tenant: { concurrency: 1 } } },
@@ -143,9 +143,10 @@ describe('compile from a source', () => {
     kernel,
   )
   kernel.commit(first.staging)
+  const workshop = { kernel, keeper, selectors }
   const { config, scopes } = first.program
   const next = (contracts: Config['contracts'], global = config.global): Compiled =>
-    compile({ ...config, ...(global && { global }), ...(contracts && { contracts }) }, 2, kernel, keeper, first.program)
+    compile({ ...config, ...(global && { global }), ...(contracts && { contracts }) }, 2, workshop, first.program)
 
   it('PUB-3 binds only what is not the very configuration that the source was bound from', () => {
     const contracts = { ...config.contracts, '/a': { ...config.contracts?.['/a'], concurrency: 9 } }

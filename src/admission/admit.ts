@@ -1,7 +1,6 @@
 import type { Call, Selector } from '../call.ts'
 import type { Timeline } from '../clock.ts'
 import { Concurrency } from '../kernel/concurrency.ts'
-import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
@@ -9,7 +8,18 @@ import type { QueuePolicy, Route } from '../program/program.ts'
 import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import { countRefusal, type Totals } from '../totals.ts'
 import { type Lease, PermitLease } from './lease.ts'
-import { bytesOf, enter, type Keyed, keyAt, keysAsked, NONE, resourcesOf, roomyPartition, tooLateIn } from './needs.ts'
+import {
+  bytesOf,
+  enter,
+  type Keyed,
+  keyAt,
+  keysAsked,
+  NONE,
+  needsOf,
+  resourcesOf,
+  roomyPartition,
+  tooLateIn,
+} from './needs.ts'
 import { Overtaken } from './overtaken.ts'
 import type { Queue } from './queue.ts'
 import { AbortListener } from './waiter.ts'
@@ -76,7 +86,7 @@ export class Admission {
     let index = 0
     for (; index < resources.length; index += 1) {
       const resource = resources[index]
-      if (resource !== undefined && !this.#hasRoom(resource, nowMs)) break
+      if (resource !== undefined && !this.#queue.hasRoom(resource, nowMs)) break
     }
     return this.#decide(route, call, NONE, resources[index], nowMs)
   }
@@ -128,33 +138,11 @@ export class Admission {
   }
 
   #judgeGates(route: Route, call: Call, keys: readonly (string | undefined)[], nowMs: number): Verdict {
-    let lacking: Resource | undefined
-    let { partitions, place } = NONE
-    let nextKey = 0
-    for (const gate of route.gates) {
-      if (gate.kind === 'resource') {
-        if (lacking === undefined && !this.#hasRoom(gate.resource, nowMs)) lacking = gate.resource
-      } else {
-        const id = keys[nextKey]
-        nextKey += 1
-        if (id === undefined) continue
-        if (gate.kind === 'delivery') {
-          place = gate.places.find(id)
-          // Never queues: who does not read what he has must not make others wait (REL-6).
-          if (!this.#hasRoom(place, nowMs)) return this.#refuse(place.scope.refuse('delivery'))
-        } else {
-          const { pool } = gate
-          const partition = pool.find(id, nowMs)
-          // Room for an entry cannot be waited for: what would be waited in is the entry itself.
-          if (!pool.canHold(partition, nowMs)) return this.#refuse(pool.scope.refuse('partition_limit'))
-          partitions = partitions === null ? [partition] : [...partitions, partition]
-          lacking ??= this.#lackingIn(partition, nowMs)
-        }
-      }
-      if (lacking !== undefined && route.program.queue === null) break
-    }
-    if (lacking === undefined && this.#ledger.calls === 0) return this.#take(route, partitions, place, nowMs)
-    return this.#decide(route, call, { partitions, place }, lacking, nowMs)
+    const needs = needsOf(route, keys, this.#queue, nowMs)
+    if ('kind' in needs) return this.#refuse(needs)
+    const { keyed, lacking } = needs
+    if (lacking === undefined && this.#ledger.calls === 0) return this.#take(route, keyed, nowMs)
+    return this.#decide(route, call, keyed, lacking, nowMs)
   }
 
   /** The request's one clock reading. Whoever is due something at that instant has it before the call is judged. */
@@ -162,15 +150,6 @@ export class Admission {
     const nowMs = this.#timeline.nowMs()
     if (this.#ledger.calls > 0) this.#queue.settle(nowMs)
     return nowMs
-  }
-
-  #hasRoom(resource: Resource, nowMs: number): boolean {
-    return resource.msUntilRoom(nowMs, this.#queue.aheadOfNewcomer(resource)) === 0
-  }
-
-  #lackingIn({ concurrency, rate }: Partition, nowMs: number): Resource | undefined {
-    if (concurrency !== null && !this.#hasRoom(concurrency, nowMs)) return concurrency
-    return rate !== null && !this.#hasRoom(rate, nowMs) ? rate : undefined
   }
 
   /** Everything has been asked; `lacking` is the first that lacked room. */
@@ -191,13 +170,13 @@ export class Admission {
 
   #takeAmongWaiters(route: Route, keyed: Keyed, resources: readonly Resource[], nowMs: number): Lease {
     if (this.#ledger.calls > 0) this.#queue.beforePass(resources, nowMs)
-    const lease = this.#take(route, keyed.partitions, keyed.place, nowMs)
+    const lease = this.#take(route, keyed, nowMs)
     if (this.#ledger.calls > 0) this.#queue.passedBy(resources, nowMs)
     return lease
   }
 
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
-  #take(route: Route, partitions: readonly Partition[] | null, place: DeliveryKey | null, nowMs: number): Lease {
+  #take(route: Route, { partitions, place }: Keyed, nowMs: number): Lease {
     route.take(nowMs)
     route.program.active += 1
     this.#totals.admitted += 1
@@ -261,7 +240,7 @@ export class Admission {
     }
     const signal = typeof call.signal === 'function' ? call.signal() : call.signal
     // A release in the meantime may have made room, too.
-    if (this.#happened() !== before || (!lacksTurnOnly && this.#hasRoom(behind, nowMs))) {
+    if (this.#happened() !== before || (!lacksTurnOnly && this.#queue.hasRoom(behind, nowMs))) {
       const read = { bytes: declared, signal }
       return this.overtaken.keep(call, policy.queueOneWayCalls ? read : { ...read, oneWay })
     }

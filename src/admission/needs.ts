@@ -4,6 +4,7 @@ import type { Partition } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
 import type { KeyedGate, QueuePolicy, Route } from '../program/program.ts'
 import { type Refusal, refusal } from '../refusal.ts'
+import type { Queue } from './queue.ts'
 
 /** What of a call's needs depends on its keys. New partitions and places are not in their pools yet. */
 export interface Keyed {
@@ -69,6 +70,55 @@ export function resourcesOf(route: Route, { partitions, place }: Keyed): readonl
     }
   }
   return resources
+}
+
+/** What a call with keys needs, and the first of it that has no room. */
+interface Needs {
+  readonly keyed: Keyed
+  readonly lacking: Resource | undefined
+}
+
+/**
+ * Asks every gate, in judging order; where the call cannot wait, up to the first without room. A refusal, where no
+ * waiting would help. Takes nothing, and enters nothing.
+ */
+export function needsOf(
+  route: Route,
+  keys: readonly (string | undefined)[],
+  queue: Queue,
+  nowMs: number,
+): Needs | Refusal {
+  let lacking: Resource | undefined
+  let { partitions, place } = NONE
+  let nextKey = 0
+  for (const gate of route.gates) {
+    if (gate.kind === 'resource') {
+      if (lacking === undefined && !queue.hasRoom(gate.resource, nowMs)) lacking = gate.resource
+    } else {
+      const id = keys[nextKey]
+      nextKey += 1
+      if (id === undefined) continue
+      if (gate.kind === 'delivery') {
+        place = gate.places.find(id)
+        // Never queues: who does not read what he has must not make others wait (REL-6).
+        if (!queue.hasRoom(place, nowMs)) return place.scope.refuse('delivery')
+      } else {
+        const { pool } = gate
+        const partition = pool.find(id, nowMs)
+        // Room for an entry cannot be waited for: what would be waited in is the entry itself.
+        if (!pool.canHold(partition, nowMs)) return pool.scope.refuse('partition_limit')
+        partitions = partitions === null ? [partition] : [...partitions, partition]
+        lacking ??= lackingIn(partition, queue, nowMs)
+      }
+    }
+    if (lacking !== undefined && route.program.queue === null) break
+  }
+  return { keyed: { partitions, place }, lacking }
+}
+
+function lackingIn({ concurrency, rate }: Partition, queue: Queue, nowMs: number): Resource | undefined {
+  if (concurrency !== null && !queue.hasRoom(concurrency, nowMs)) return concurrency
+  return rate !== null && !queue.hasRoom(rate, nowMs) ? rate : undefined
 }
 
 /** The partition of a key, if a call that nobody waits before may have it now. */

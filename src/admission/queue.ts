@@ -79,9 +79,9 @@ export class Queue {
     return nowMs - this.#lines.oldestMs(nowMs)
   }
 
-  /** How many of a resource a newcomer must leave to waiters that are due them (ADM-4, ADM-6). */
-  aheadOfNewcomer(resource: Resource): number {
-    return this.#backlog ? resource.waiting : resource.kept
+  /** Has a resource room for a newcomer, who must leave waiters what they are due (ADM-4, ADM-6)? */
+  hasRoom(resource: Resource, nowMs: number): boolean {
+    return resource.msUntilRoom(nowMs, this.#backlog ? resource.waiting : resource.kept) === 0
   }
 
   /** A resource of a newcomer that waiters of a pending batch may be due first, though there is room for all (QUE-11). */

@@ -1,5 +1,5 @@
 import { AdmissionCore } from '../../src/admission-core.ts'
-import type { Contestant, Group, Ratio, Subject } from '../engine.ts'
+import type { Contestant, Exact, Group, Ratio, Subject } from '../engine.ts'
 import { StillClock } from '../still-clock.ts'
 import { rotatingLeases } from './leases.ts'
 import { AMPLE, CONTRACT, METHOD, THREE_SCOPES } from './limits.ts'
@@ -27,7 +27,7 @@ class Keys {
   }
 }
 
-function partitioned(keys: number, maxPartitions: number, next: (keys: Keys) => string): Subject {
+function partitioned(keys: number, maxPartitions: number, next: (keys: Keys) => string, more: Exact = {}): Subject {
   const clock = new StillClock()
   const source = new Keys(keys)
   const tenant = { maxPartitions, concurrency: AMPLE }
@@ -37,7 +37,7 @@ function partitioned(keys: number, maxPartitions: number, next: (keys: Keys) => 
     config: { ...THREE_SCOPES, global: { concurrency: AMPLE, partitions: { tenant } } },
   })
   const bound = core.route(CONTRACT, METHOD)
-  const exact = { clockReads: 1, maxTimersPer1000: 0 }
+  const exact = { clockReads: 1, maxTimersPer1000: 0, ...more }
   const subject = rotatingLeases(core, bound, clock, exact)
   subject.run(keys)
   return subject
@@ -78,20 +78,20 @@ const retained = (keys: Keys): string => keys.next()
 const fresh = (keys: Keys): string => keys.nextFresh()
 
 /** A thousand partitions that all calls find; each way of getting a key in a process of its own. */
-function warm(name: string, next: (keys: Keys) => string, goal: Partial<Ratio> = {}): Group {
+function warm(name: string, next: (keys: Keys) => string, goal: Partial<Ratio> = {}, exact: Exact = {}): Group {
   return {
     name,
     contestants: () => [
       { name: 'core.immediate.3', make: plain },
       lookUp('map.get.1k', 1000),
-      { name, make: () => partitioned(1000, 2000, next) },
+      { name, make: () => partitioned(1000, 2000, next, exact) },
     ],
     ratios: [{ of: name, to: ['core.immediate.3', 'map.get.1k'], ...goal }],
   }
 }
 
 export const partitionGroups: readonly Group[] = [
-  warm('core.partition.hit.1k', retained, { goal: 'P7', max: 2 }),
+  warm('core.partition.hit.1k', retained, { goal: 'P7', max: 2 }, { maxBytes: 40 }),
   warm('core.partition.hit.1k.fresh', fresh),
 ]
 

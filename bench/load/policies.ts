@@ -32,7 +32,8 @@ export const POLICIES: { readonly [name: string]: Policy } = {
   'limit-only': policy([LIMIT_WITHOUT_QUEUE]),
   'short-queue': policy([LIMIT], 16, 50),
   'long-queue': policy([LIMIT], 1000, 1000),
-  'changing-limit': policy([LIMIT, 16, 6, 12], 16, 50),
+  // Each of them holds the goals if it stays. 16 does not, with this queue: an answer takes 90 ms when all goes well.
+  'changing-limit': policy([LIMIT, 12, 6, 10], 16, 50),
 }
 
 function policy(limits: readonly [number, ...number[]], maxQueuedCalls = 0, maxQueueDelayMs = 0): Policy {

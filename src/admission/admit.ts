@@ -202,7 +202,7 @@ export class Admission {
     partition.concurrency?.take()
     partition.rate?.take(nowMs)
     partition.pool.enter(partition, nowMs)
-    return new PermitLease(route, { partitions: partition.alone, waitedMs: 0, place: null, permits: true })
+    return new PermitLease(route, partition)
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { Timeline } from '../clock.ts'
 import { Concurrency } from '../kernel/concurrency.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
-import type { Partition } from '../kernel/partitions.ts'
+import { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { CallKeeper, Program, Route } from '../program/program.ts'
 import type { Queue } from './queue.ts'
@@ -21,11 +21,11 @@ export class Keeper implements CallKeeper {
   }
 
   /** All at once, then the waiters that now fit start, in the same turn (ADM-5). */
-  release(route: Route, partitions: readonly Partition[] | null): void {
+  release(route: Route, partitions: Partition | readonly Partition[] | null): void {
     const { global, contract, method, program } = route
     Concurrency.releaseEach(global, contract, method)
     program.active -= 1
-    if (partitions !== null) releaseEach(partitions)
+    if (partitions !== null) releaseKeyed(partitions)
     if (this.#ledger.calls > 0) {
       if (this.#queue.takesOffers) this.#offer(route, partitions)
       this.#queue.handOut(this.#timeline.nowMs())
@@ -40,20 +40,21 @@ export class Keeper implements CallKeeper {
     this.#queue.handOut(this.#timeline.nowMs())
   }
 
-  #offer({ global, contract, method }: Route, partitions: readonly Partition[] | null): void {
+  #offer({ global, contract, method }: Route, partitions: Partition | readonly Partition[] | null): void {
     this.#queue.offer(global)
     this.#queue.offer(contract)
     this.#queue.offer(method)
-    for (const { concurrency } of partitions ?? []) if (concurrency !== null) this.#queue.offer(concurrency)
+    if (partitions instanceof Partition) this.#queue.offer(partitions)
+    else for (const partition of partitions ?? []) this.#queue.offer(partition)
   }
 }
 
-function releaseEach(partitions: readonly Partition[]): void {
-  // By index: an iterator is more code than the rest, and too much to be compiled into its callers (`core.partition`).
-  for (let index = 0; index < partitions.length; index += 1) {
-    const partition = partitions[index]
-    if (partition === undefined) continue
-    partition.concurrency?.release()
-    partition.pool.leave(partition)
-  }
+function releaseKeyed(partitions: Partition | readonly Partition[]): void {
+  if (partitions instanceof Partition) releaseOne(partitions)
+  else for (const partition of partitions) releaseOne(partition)
+}
+
+function releaseOne(partition: Partition): void {
+  partition.concurrency?.release()
+  partition.pool.leave(partition)
 }

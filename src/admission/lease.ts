@@ -1,6 +1,6 @@
 import type { DeliveryConfig, HoldUntil } from '../config/types.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
-import type { Partition } from '../kernel/partitions.ts'
+import { Partition } from '../kernel/partitions.ts'
 import type { Route } from '../program/program.ts'
 
 /** What an admitted call holds: its permits on every scope, released exactly once (ADM-7). */
@@ -31,6 +31,8 @@ export interface Held {
 }
 
 const RELEASED: Held = { partitions: null, waitedMs: 0, place: null, permits: false }
+/** As {@link RELEASED}, after a partition, which was the only one of the route. */
+const LEFT: Held = { ...RELEASED }
 
 /**
  * The lease of a call with limits. Fresh for every call, never pooled: a stale handle must not release another's
@@ -38,9 +40,10 @@ const RELEASED: Held = { partitions: null, waitedMs: 0, place: null, permits: fa
  */
 export class PermitLease implements Lease {
   readonly #route: Route
-  #held: Held | null
+  #held: Partition | Held | null
 
-  constructor(route: Route, held: Held | null) {
+  /** `held`: null for most; a partition that was entered at once, the only one of the route, stands for itself. */
+  constructor(route: Route, held: Partition | Held | null) {
     this.#route = route
     this.#held = held
   }
@@ -54,16 +57,18 @@ export class PermitLease implements Lease {
   }
 
   get waitedMs(): number {
-    return this.#held === null ? 0 : this.#held.waitedMs
+    const held = this.#held
+    return held === null || held instanceof Partition ? 0 : held.waitedMs
   }
 
   get scopes(): readonly string[] {
     const route = this.#route
     const { scopes } = route
+    const held = this.#held
     // Every request is told its scopes, and most have no pool: their gates need not be made (`hono.admission`).
-    if (!route.hasPools) return scopes
+    if (!route.hasPools || held instanceof Partition || held === LEFT) return scopes
     // A selector without a key has left the call unpartitioned there (PAR-3).
-    const entered = this.#held?.partitions?.map((partition) => partition.pool) ?? []
+    const entered = held?.partitions?.map((partition) => partition.pool) ?? []
     const outside = route.gates.flatMap((gate) =>
       gate.kind === 'pool' && !entered.includes(gate.pool) ? [gate.pool] : [],
     )
@@ -80,16 +85,19 @@ export class PermitLease implements Lease {
 
   release(): void {
     const held = this.#held
-    if (held !== null) releaseHeld(this.#route, held)
-    else {
+    if (held === null) {
       this.#held = RELEASED
       this.#route.program.keeper.release(this.#route, null)
-    }
+    } else if (held instanceof Partition) {
+      this.#held = LEFT
+      this.#route.program.keeper.release(this.#route, held)
+    } else releaseHeld(this.#route, held)
   }
 
   releasePermits(): void {
-    if (this.#held === null) this.release()
-    else releasePermits(this.#route, this.#held)
+    const held = this.#held
+    if (held === null || held instanceof Partition) this.release()
+    else releasePermits(this.#route, held)
   }
 
   [Symbol.dispose](): void {

@@ -15,7 +15,6 @@ export const UNLIMITED: number = 2 ** 30
  */
 export class Concurrency implements Resource {
   readonly scope: Scope
-  readonly reason: RefusalReason
   waiting: number // waiters, ≥ 0
   line: object | null
   kept: 0 | 1
@@ -25,15 +24,18 @@ export class Concurrency implements Resource {
   limit: number // permits, ≥ 0; 0 is closed
   active: number // permits, ≥ 0
 
-  constructor(scope: Scope, reason: RefusalReason, limit: number) {
+  constructor(scope: Scope, limit: number) {
     this.scope = scope
-    this.reason = reason
     this.waiting = 0
     this.line = null
     this.kept = 0
     this.named = false
     this.limit = limit
     this.active = 0
+  }
+
+  get reason(): RefusalReason {
+    return 'concurrency'
   }
 
   get timed(): false {

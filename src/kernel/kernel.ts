@@ -42,7 +42,7 @@ export class Kernel {
 
   constructor() {
     this.ledger = new QueueLedger()
-    this.unlimited = new Concurrency(new Scope(), 'concurrency', UNLIMITED)
+    this.unlimited = new Concurrency(new Scope(), UNLIMITED)
     this.#concurrencies = new ScopeMap()
     this.#rates = new Map()
     this.#pools = new Map()
@@ -200,8 +200,7 @@ export class Staging {
   }
 
   concurrency(contract: string | undefined, method: string | undefined, limit: number): Concurrency {
-    const state =
-      this.#kernel.concurrency(contract, method) ?? new Concurrency(new Scope(contract, method), 'concurrency', limit)
+    const state = this.#kernel.concurrency(contract, method) ?? new Concurrency(new Scope(contract, method), limit)
     if (!state.named) this.concurrencies.push(state)
     if (state.limit !== limit) this.limits.push({ state, limit })
     return state

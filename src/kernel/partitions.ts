@@ -1,6 +1,7 @@
 import { assert } from '../assert.ts'
 import type { PartitionConfig } from '../config/types.ts'
 import { Heap, type HeapItem } from '../heap.ts'
+import type { RefusalReason } from '../refusal.ts'
 import { Concurrency, UNLIMITED } from './concurrency.ts'
 import type { Scope } from './scope.ts'
 import { ScopedRate } from './scoped-rate.ts'
@@ -15,28 +16,32 @@ const STEPS = 64
  */
 export class Partition extends Concurrency implements HeapItem {
   readonly pool: PartitionPool
-  readonly concurrency: Concurrency | null // itself, if the pool limits it
   readonly rate: ScopedRate | null
   users: number // calls that run or wait, ≥ 0
   usedAtMs: number // newest admission or enqueue
   heapIndex: number
   key: number // a lower bound of freeAtMs, brought up to date when it matters
-  /** What a lease of this one alone holds, so that it needs no list of its own. */
-  readonly alone: readonly [Partition]
   readonly id: string // the key that the selector returned
 
   constructor(pool: PartitionPool, id: string, nowMs: number) {
     const { concurrency, rate } = pool.config
-    super(pool.scope, 'partition_concurrency', concurrency ?? UNLIMITED)
+    super(pool.scope, concurrency ?? UNLIMITED)
     this.pool = pool
-    this.concurrency = concurrency === undefined ? null : this
     this.rate = rate === undefined ? null : new ScopedRate(pool.scope, 'partition_rate', rate, nowMs)
     this.users = 0
     this.usedAtMs = nowMs
     this.heapIndex = -1
     this.key = nowMs
-    this.alone = [this]
     this.id = id
+  }
+
+  override get reason(): RefusalReason {
+    return 'partition_concurrency'
+  }
+
+  /** Itself, if the pool limits it. */
+  get concurrency(): Concurrency | null {
+    return this.limit === UNLIMITED ? null : this
   }
 
   /** From when on a new entry would behave the same, if this one is left alone: unused, and free of rate debt. */

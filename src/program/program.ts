@@ -35,8 +35,8 @@ export interface QueuePolicy {
 
 /** Who takes a call's permits back when its lease is released. */
 export interface CallKeeper {
-  /** `partitions` is null for most calls, which have none. */
-  release(route: Route, partitions: readonly Partition[] | null): void
+  /** Most calls have no partition, and most of the others one. */
+  release(route: Route, partitions: Partition | readonly Partition[] | null): void
   /** A place among the open bodies is given back, apart from permits (REL-3). */
   closeBody(place: DeliveryKey): void
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Concurrency, UNLIMITED } from '../../src/kernel/concurrency.ts'
 import { Scope } from '../../src/kernel/scope.ts'
 
-const permits = (limit: number): Concurrency => new Concurrency(new Scope(), 'concurrency', limit)
+const permits = (limit: number): Concurrency => new Concurrency(new Scope(), limit)
 
 describe('Concurrency', () => {
   it('CON-4 has room for as many as its limit, and for no more', () => {

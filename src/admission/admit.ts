@@ -7,7 +7,7 @@ import type { Resource } from '../kernel/resource.ts'
 import type { QueuePolicy, Route } from '../program/program.ts'
 import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import { countRefusal, type Totals } from '../totals.ts'
-import { type Lease, PermitLease } from './lease.ts'
+import { type Held, type Lease, PermitLease } from './lease.ts'
 import {
   bytesOf,
   enter,
@@ -62,11 +62,7 @@ export class Admission {
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
     if (route.isPlain && this.#ledger.calls === 0) {
       const { global, contract, method, program } = route
-      if (Concurrency.takeEach(global, contract, method)) {
-        program.active += 1
-        this.#totals.admitted += 1
-        return new PermitLease(route, null)
-      }
+      if (Concurrency.takeEach(global, contract, method)) return this.#start(route, null)
       if (program.queue === null) {
         const lacking = global.hasRoom ? (contract.hasRoom ? method : contract) : global
         return this.#refuse(lacking.scope.refuse('concurrency'))
@@ -78,9 +74,10 @@ export class Admission {
   #judge(route: Route, call: Call): Verdict {
     if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
-    if (this.#ledger.calls === 0) {
-      const verdict = this.#judgeAlone(route, call, nowMs)
-      if (verdict !== undefined) return verdict
+    // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
+    if (this.#ledger.calls === 0 && route.hasSlots) {
+      const lacking = route.takeOrLack(nowMs)
+      return lacking === null ? this.#start(route, null) : this.#decide(route, call, NONE, lacking, nowMs)
     }
     const { resources } = route
     let index = 0
@@ -89,26 +86,6 @@ export class Admission {
       if (resource !== undefined && !this.#queue.hasRoom(resource, nowMs)) break
     }
     return this.#decide(route, call, NONE, resources[index], nowMs)
-  }
-
-  /**
-   * While nobody waits there is no order and nobody is due anything (`core.rate`). A rate is asked once, for to refuse is
-   * to say how long it takes. Undefined: a slot lacks room, too or alone, and which comes first is to be seen.
-   */
-  #judgeAlone(route: Route, call: Call, nowMs: number): Verdict | undefined {
-    const { timed } = route
-    for (let index = 0; index < timed.length; index += 1) {
-      const rate = timed[index]
-      const waitMs = rate?.msUntilRoom(nowMs, 0)
-      if (rate === undefined || waitMs === 0) continue
-      if (!route.hasSlots) return undefined
-      if (route.program.queue === null) return this.#refuse(refusal(rate.reason, rate.scope.name, waitMs))
-      return this.#decide(route, call, NONE, rate, nowMs)
-    }
-    if (!route.takeIfSlots(nowMs)) return undefined
-    route.program.active += 1
-    this.#totals.admitted += 1
-    return new PermitLease(route, null)
   }
 
   #judgeKeyed(route: Route, call: Call): Verdict {
@@ -121,7 +98,9 @@ export class Admission {
     // As in `judge`: nobody waits, so there is no order.
     if (this.#ledger.calls === 0) {
       const partition = roomyPartition(keyed[0], firstKey, nowMs)
-      if (partition !== undefined && route.takeIfRoom(nowMs)) return this.#enter(route, partition, nowMs)
+      if (partition !== undefined && route.hasSlots && route.takeOrLack(nowMs) === null) {
+        return this.#enter(route, partition, nowMs)
+      }
     }
     return this.#judgeGates(route, call, [firstKey], nowMs)
   }
@@ -178,31 +157,27 @@ export class Admission {
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
   #take(route: Route, { partitions, place }: Keyed, nowMs: number): Lease {
     route.take(nowMs)
-    route.program.active += 1
-    this.#totals.admitted += 1
-    if (partitions === null && place === null) return new PermitLease(route, null)
+    if (partitions === null && place === null) return this.#start(route, null)
     if (partitions !== null) {
-      for (const partition of partitions) {
-        partition.concurrency?.take()
-        partition.rate?.take(nowMs)
-        partition.pool.enter(partition, nowMs)
-      }
+      for (const partition of partitions) enterPartition(partition, nowMs)
     }
     if (place !== null) {
       place.take()
       place.places.enter(place)
     }
-    return new PermitLease(route, { partitions, waitedMs: 0, place, permits: true })
+    return this.#start(route, { partitions, waitedMs: 0, place, permits: true })
   }
 
-  /** The rest of a call that has taken what needs no key: its one partition, which most calls with a key have (`core.partition`). */
+  /** The call has taken what needs no key, and takes its one partition, which most calls with a key have (`core.partition`). */
   #enter(route: Route, partition: Partition, nowMs: number): Lease {
+    enterPartition(partition, nowMs)
+    return this.#start(route, partition)
+  }
+
+  #start(route: Route, held: Partition | Held | null): Lease {
     route.program.active += 1
     this.#totals.admitted += 1
-    partition.concurrency?.take()
-    partition.rate?.take(nowMs)
-    partition.pool.enter(partition, nowMs)
-    return new PermitLease(route, partition)
+    return new PermitLease(route, held)
   }
 
   /**
@@ -281,4 +256,10 @@ export class Admission {
     countRefusal(this.#totals, answer.reason)
     return answer
   }
+}
+
+function enterPartition(partition: Partition, nowMs: number): void {
+  partition.concurrency?.take()
+  partition.rate?.take(nowMs)
+  partition.pool.enter(partition, nowMs)
 }

@@ -29,14 +29,15 @@ export class FixedWindow implements Rate {
     return this.#startAt(atMs) + windowMs - atMs + Math.floor(beyond / permitLimit) * windowMs
   }
 
-  take(nowMs: number): void {
+  takeIfRoom(nowMs: number): boolean {
     assert(Number.isSafeInteger(nowMs), 'take at an instant that is not in whole milliseconds')
     const atMs = Math.max(nowMs, this.#newestMs)
     const free = this.#freeAt(atMs)
-    assert(free > 0, 'take from a window that is used up')
+    if (free <= 0) return false
     this.#startMs = this.#startAt(atMs)
     this.#newestMs = atMs
     this.#used = this.config.permitLimit - free + 1
+    return true
   }
 
   remaining(nowMs: number): number {

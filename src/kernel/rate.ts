@@ -1,3 +1,4 @@
+import { assert } from '../assert.ts'
 import type { RateConfig } from '../config/types.ts'
 
 /**
@@ -5,7 +6,7 @@ import type { RateConfig } from '../config/types.ts'
  *
  * All instants and durations are whole milliseconds, exact up to 2^53; the state has no clock and no timer. Time never
  * goes back: an instant older than the newest take (or the creation) counts as that one (RAT-1, RAT-4), so a clock that
- * jumps back grants nothing extra. Only `take` moves time and changes anything: how often a state was asked, and about
+ * jumps back grants nothing extra. Only `takeIfRoom` moves time and changes anything: how often a state was asked, and about
  * which instants, makes no difference.
  */
 export interface Rate {
@@ -19,8 +20,8 @@ export interface Rate {
    * waits are no longer exact.
    */
   msUntilRoom(nowMs: number, ahead: number): number
-  /** Takes one permit. The caller has seen `msUntilRoom(nowMs, 0) === 0` in this same turn. */
-  take(nowMs: number): void
+  /** Takes one permit, or nothing when `msUntilRoom(nowMs, 0)` is not 0; asking and taking apart is twice the work (`core.rate`). */
+  takeIfRoom(nowMs: number): boolean
   /** Permits that could be taken at `nowMs`, ≥ 0. */
   remaining(nowMs: number): number
   /**
@@ -29,6 +30,11 @@ export interface Rate {
    * forget debt (PAR-1, RAT-4).
    */
   cleanAtMs(nowMs: number): number
+}
+
+/** Takes one permit where the caller has seen room in this same turn. */
+export function take(rate: Rate, nowMs: number): void {
+  assert(rate.takeIfRoom(nowMs), 'a permit of a rate is taken without room')
 }
 
 /** The permits of a full, unused rate: `tokenLimit` or `permitLimit`. */

@@ -1,7 +1,7 @@
 import type { RateConfig } from '../config/types.ts'
 import type { RefusalReason } from '../refusal.ts'
 import { createRate } from './create-rate.ts'
-import type { Rate } from './rate.ts'
+import { type Rate, take } from './rate.ts'
 import type { Resource } from './resource.ts'
 import type { Scope } from './scope.ts'
 
@@ -35,6 +35,10 @@ export class ScopedRate implements Resource {
   }
 
   take(nowMs: number): void {
-    this.rate.take(nowMs)
+    take(this.rate, nowMs)
+  }
+
+  takeIfRoom(nowMs: number): boolean {
+    return this.rate.takeIfRoom(nowMs)
   }
 }

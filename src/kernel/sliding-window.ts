@@ -56,12 +56,13 @@ export class SlidingWindow implements Rate {
     return this.#segmentStart(atMs) + windowMs - atMs + windows * windowMs
   }
 
-  take(nowMs: number): void {
+  takeIfRoom(nowMs: number): boolean {
     assert(Number.isSafeInteger(nowMs), 'take at an instant that is not in whole milliseconds')
     const atMs = Math.max(nowMs, this.#newestMs)
+    const left = this.#pairsLeftBy(atMs)
+    if (this.#taken - this.#permitsIn(left) >= this.config.permitLimit) return false
     if (this.#count === 0) this.#originMs = atMs
-    this.#drop(this.#pairsLeftBy(atMs))
-    assert(this.#taken < this.config.permitLimit, 'take from a window that is used up')
+    this.#drop(left)
     const startMs = this.#segmentStart(atMs)
     if (this.#count > 0 && this.#startOf(this.#count - 1) === startMs) {
       this.#ring[this.#slot(this.#count - 1) + 1] = this.#permitsOf(this.#count - 1) + 1
@@ -74,6 +75,7 @@ export class SlidingWindow implements Rate {
     }
     this.#taken += 1
     this.#newestMs = atMs
+    return true
   }
 
   remaining(nowMs: number): number {

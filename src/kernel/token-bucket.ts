@@ -32,13 +32,13 @@ export class TokenBucket implements Rate {
     return this.#msWhileSpilling(units, ahead, spill)
   }
 
-  take(nowMs: number): void {
+  takeIfRoom(nowMs: number): boolean {
     assert(Number.isSafeInteger(nowMs), 'take at an instant that is not in whole milliseconds')
-    const { replenishmentPeriodMs } = this.config
-    const units = this.#unitsAt(nowMs)
-    assert(units >= replenishmentPeriodMs, 'take of a token that is not there')
-    this.#missing = unitsOfFull(this.config) - units + replenishmentPeriodMs
-    this.#newestMs = Math.max(nowMs, this.#newestMs)
+    const missing = this.#missingAt(nowMs) + this.config.replenishmentPeriodMs
+    if (missing > unitsOfFull(this.config)) return false
+    this.#missing = missing
+    if (nowMs > this.#newestMs) this.#newestMs = nowMs
+    return true
   }
 
   remaining(nowMs: number): number {
@@ -51,8 +51,12 @@ export class TokenBucket implements Rate {
 
   /** Units, whole: a product beyond 2^53 is rounded, but then the bucket has long been full. */
   #unitsAt(nowMs: number): number {
+    return unitsOfFull(this.config) - this.#missingAt(nowMs)
+  }
+
+  #missingAt(nowMs: number): number {
     const elapsedMs = Math.max(0, nowMs - this.#newestMs)
-    return unitsOfFull(this.config) - Math.max(0, this.#missing - elapsedMs * this.config.tokensPerPeriod)
+    return Math.max(0, this.#missing - elapsedMs * this.config.tokensPerPeriod)
   }
 
   /**

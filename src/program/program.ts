@@ -112,31 +112,37 @@ export class Route {
     return this.global.hasRoom && this.contract.hasRoom && this.method.hasRoom
   }
 
-  /** Takes one of everything that needs no key, or nothing; for a call while nobody waits. */
-  takeIfRoom(nowMs: number): boolean {
+  /**
+   * Takes one of everything that needs no key, or nothing; then says which rate is lacking. For a call while nobody waits
+   * that has seen {@link hasSlots}.
+   */
+  takeOrLack(nowMs: number): ScopedRate | null {
     const { timed } = this
+    const last = timed.length - 1
     // By index: an iterator costs as much as a rate (`core.rate`).
-    for (let index = 0; index < timed.length; index += 1) {
-      if (timed[index]?.msUntilRoom(nowMs, 0) !== 0) return false
+    for (let index = 0; index < last; index += 1) {
+      const rate = timed[index]
+      if (rate !== undefined && rate.msUntilRoom(nowMs, 0) > 0) return rate
     }
-    return this.takeIfSlots(nowMs)
+    // All the others have room, so this one is asked and taken in one; most routes with a rate have no other.
+    const rate = last < 0 ? undefined : timed[last]
+    if (rate !== undefined && !rate.takeIfRoom(nowMs)) return rate
+    for (let index = 0; index < last; index += 1) timed[index]?.take(nowMs)
+    takeSlots(this)
+    return null
   }
 
-  /** As {@link takeIfRoom}; the caller has seen room in every rate. */
-  takeIfSlots(nowMs: number): boolean {
-    if (!Concurrency.takeEach(this.global, this.contract, this.method)) return false
+  /** Takes one of everything that needs no key. The caller has seen room everywhere. */
+  take(nowMs: number): void {
     const { timed } = this
     for (let index = 0; index < timed.length; index += 1) timed[index]?.take(nowMs)
-    return true
+    takeSlots(this)
   }
+}
 
-  /**
-   * Takes one of everything that needs no key, also of the slots that no gate stands for: every release gives three
-   * back, so every admission takes three. The caller has seen room everywhere.
-   */
-  take(nowMs: number): void {
-    assert(this.takeIfSlots(nowMs), 'permits are taken without room')
-  }
+/** Of all three, also where no gate stands for one: every release gives three back. */
+function takeSlots({ global, contract, method }: Route): void {
+  assert(Concurrency.takeEach(global, contract, method), 'permits are taken without room')
 }
 
 /** A scope's concurrency and rate have its name once, each of its pools one of its own. */

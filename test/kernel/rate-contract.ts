@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { RateConfig } from '../../src/config/types.ts'
 import { createRate } from '../../src/kernel/create-rate.ts'
-import { permitsOf, type Rate, windowMsOf } from '../../src/kernel/rate.ts'
+import { permitsOf, type Rate, take, windowMsOf } from '../../src/kernel/rate.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { oracleOf, randomConfig } from './rate-oracle.ts'
 
@@ -13,7 +13,7 @@ const YEAR_MS = 365 * 86_400_000
 /** Takes all that is there; says how many permits that were. */
 export function takeAll(rate: Rate, nowMs: number): number {
   let taken = 0
-  for (; rate.msUntilRoom(nowMs, 0) === 0; taken += 1) rate.take(nowMs)
+  for (; rate.msUntilRoom(nowMs, 0) === 0; taken += 1) take(rate, nowMs)
   return taken
 }
 
@@ -39,7 +39,7 @@ function forConfig(config: RateConfig): void {
       expect(rate.msUntilRoom(startMs, permits)).toBeGreaterThan(0)
       expect(takeAll(rate, startMs)).toBe(permits)
       expect(rate.remaining(startMs)).toBe(0)
-      expect(() => rate.take(startMs)).toThrow(/invariant/)
+      expect(() => take(rate, startMs)).toThrow(/invariant/)
     })
 
     it(`RAT-2 from ${startMs} on there is no room a millisecond before the announced instant, and room at it`, () => {
@@ -60,7 +60,7 @@ function forConfig(config: RateConfig): void {
 
   it('PAR-1 a state is clean when announced, and not a millisecond earlier', () => {
     const rate = createRate(config, EPOCH_NOW_MS)
-    rate.take(EPOCH_NOW_MS + 3)
+    take(rate, EPOCH_NOW_MS + 3)
     const cleanAtMs = rate.cleanAtMs(EPOCH_NOW_MS + 3)
     expect(cleanAtMs).toBeGreaterThan(EPOCH_NOW_MS + 3)
     expect(rate.remaining(cleanAtMs - 1)).toBe(permits - 1)
@@ -89,7 +89,7 @@ function forConfig(config: RateConfig): void {
   it('RAT-1 a clock that goes backwards grants nothing extra: an older instant counts as that of the newest take', () => {
     const rate = createRate(config, 1000)
     expect(rate.remaining(-YEAR_MS)).toBe(permits)
-    rate.take(2000)
+    take(rate, 2000)
     takeAll(rate, 2000)
     for (const olderMs of [1999, 1000, 0, -YEAR_MS]) {
       expect(rate.remaining(olderMs)).toBe(0)
@@ -102,10 +102,10 @@ function forConfig(config: RateConfig): void {
   it('RAT-1 a take under an older instant counts like one at the newest take, and does not stall what comes after', () => {
     if (permits < 2) return
     const [back, straight] = [createRate(config, 0), createRate(config, 0)]
-    back.take(5000)
-    back.take(10)
-    straight.take(5000)
-    straight.take(5000)
+    take(back, 5000)
+    take(back, 10)
+    take(straight, 5000)
+    take(straight, 5000)
     for (const nowMs of [5000, 5001, 5400, 6000, 7000, 99_999]) {
       expect(back.remaining(nowMs)).toBe(straight.remaining(nowMs))
       expect(back.msUntilRoom(nowMs, permits)).toBe(straight.msUntilRoom(nowMs, permits))
@@ -113,7 +113,7 @@ function forConfig(config: RateConfig): void {
     }
   })
 
-  it('ADM-1 asking changes nothing, however often and about whatever instant', () => {
+  it('ADM-1 asking changes nothing, however often and about whatever instant, nor does trying to take without room', () => {
     const seed = 20_260_101
     const random = randomFrom(seed)
     const [asked, left] = [createRate(config, 0), createRate(config, 0)]
@@ -127,16 +127,16 @@ function forConfig(config: RateConfig): void {
         asked.cleanAtMs(aboutMs)
       }
       expect(asked.msUntilRoom(nowMs, 3)).toBe(left.msUntilRoom(nowMs, 3))
-      if (left.msUntilRoom(nowMs, 0) > 0) continue
-      asked.take(nowMs)
-      left.take(nowMs)
+      const hasRoom = left.msUntilRoom(nowMs, 0) === 0
+      expect(asked.takeIfRoom(nowMs)).toBe(hasRoom)
+      if (hasRoom) take(left, nowMs)
     }
     expect(asked.cleanAtMs(nowMs)).toBe(left.cleanAtMs(nowMs))
   })
 
   it('RAT-4 the wait with others ahead is that of taking each permit as soon as there is one', () => {
     const rate = createRate(config, EPOCH_NOW_MS)
-    rate.take(EPOCH_NOW_MS)
+    take(rate, EPOCH_NOW_MS)
     const startMs = EPOCH_NOW_MS + Math.floor(windowMsOf(config) / 3)
     const ahead = Math.min(3 * permits + 1, 5000)
     const expected = Array.from({ length: ahead }, (_, n) => rate.msUntilRoom(startMs, n))
@@ -144,13 +144,14 @@ function forConfig(config: RateConfig): void {
     for (const waitMs of expected) {
       nowMs += rate.msUntilRoom(nowMs, 0)
       expect(nowMs - startMs).toBe(waitMs)
-      rate.take(nowMs)
+      take(rate, nowMs)
     }
   })
 
   it('RAT-4 a take that is not in whole milliseconds is a mistake of ours', () => {
     const rate = createRate(config, 0)
-    for (const nowMs of [0.5, Number.NaN, Number.POSITIVE_INFINITY]) expect(() => rate.take(nowMs)).toThrow(/invariant/)
+    for (const nowMs of [0.5, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(() => take(rate, nowMs)).toThrow(/invariant/)
   })
 }
 
@@ -187,7 +188,7 @@ function playAgainstOracle(config: RateConfig, startMs: number, random: Random, 
       cleanAtMs: oracle.cleanAtMs(nowMs),
     })
     for (let takes = random(3); takes > 0 && rate.msUntilRoom(nowMs, 0) === 0; takes -= 1) {
-      rate.take(nowMs)
+      take(rate, nowMs)
       oracle.take(nowMs)
     }
   }

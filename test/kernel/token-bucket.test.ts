@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { TokenBucketConfig } from '../../src/config/types.ts'
+import { take } from '../../src/kernel/rate.ts'
 import { TokenBucket } from '../../src/kernel/token-bucket.ts'
 import { describeRate, EPOCH_NOW_MS, takeAll } from './rate-contract.ts'
 
@@ -37,26 +38,26 @@ describe('TokenBucket', () => {
     takeAll(rate, 0)
     // 333 1/3, 666 2/3, 1000, 1333 1/3
     expect([0, 1, 2, 3].map((ahead) => rate.msUntilRoom(0, ahead))).toEqual([334, 667, 1000, 1334])
-    rate.take(334) // leaves 2 units of 1000
+    take(rate, 334) // leaves 2 units of 1000
     expect(rate.msUntilRoom(334, 0)).toBe(333)
-    rate.take(667)
+    take(rate, 667)
     expect(rate.msUntilRoom(667, 0)).toBe(333)
-    rate.take(1000)
+    take(rate, 1000)
     expect(rate.msUntilRoom(1000, 0)).toBe(334)
   })
 
   it('RAT-4 fills from its creation on, not from the first call', () => {
     const rate = new TokenBucket(bucket(1, 1, 1000), 0)
-    rate.take(700)
+    take(rate, 700)
     expect(rate.msUntilRoom(700, 0)).toBe(1000)
-    rate.take(1700)
+    take(rate, 1700)
     expect(rate.remaining(2699)).toBe(0)
     expect(rate.remaining(2700)).toBe(1)
   })
 
   it('RAT-4 a bucket of one token loses what comes in while the token is complete, and says so in its waits', () => {
     const rate = new TokenBucket(bucket(1, 3, 1000), 0)
-    rate.take(0)
+    take(rate, 0)
     expect([0, 1, 2].map((ahead) => rate.msUntilRoom(0, ahead))).toEqual([334, 668, 1002])
   })
 
@@ -76,7 +77,7 @@ describe('TokenBucket', () => {
     for (;;) {
       nowMs += rate.msUntilRoom(nowMs, 0)
       if (nowMs > endMs) break
-      rate.take(nowMs)
+      take(rate, nowMs)
       taken += 1
     }
     expect(taken).toBe(2 + 3_000_000)
@@ -92,7 +93,7 @@ describe('TokenBucket', () => {
 
   it('RAT-1 is exact at the bounds of the configuration', () => {
     const slow = new TokenBucket(bucket(1_000_000, 1, 2_147_483_647), EPOCH_NOW_MS)
-    slow.take(EPOCH_NOW_MS)
+    take(slow, EPOCH_NOW_MS)
     expect(slow.cleanAtMs()).toBe(EPOCH_NOW_MS + 2_147_483_647)
     expect(takeAll(slow, EPOCH_NOW_MS)).toBe(999_999)
     expect(slow.cleanAtMs()).toBe(EPOCH_NOW_MS + 2_147_483_647_000_000)

@@ -28,6 +28,7 @@ const LEAF_FILES = [
   'clock',
   'errors',
   'heap',
+  'json-pointer',
   'list',
   'manual-clock',
   'refusal',

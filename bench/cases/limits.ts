@@ -41,6 +41,9 @@ export const AMPLE_BUCKET: TokenBucketConfig = {
   replenishmentPeriodMs: 1,
 }
 
+/** Rules that an update changes, where no more is said. */
+export const CHANGED = 10
+
 /** A document of as many rules as wanted, of the kinds that real ones have: methods in contracts of ten. */
 export function manyRules(rules: number, changed = 0): ConfigInput {
   const contracts: { [id: string]: NonNullable<Config['contracts']>[string] } = {}

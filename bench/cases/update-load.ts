@@ -1,6 +1,7 @@
 import { type Group, median, type Reading, type Size } from '../engine.ts'
 import { disturbanceReading, disturbanceRemarks, quieterHalf } from '../load/quiet.ts'
 import { perSecond, Rig, type Window } from '../load/rig.ts'
+import { CHANGED } from './limits.ts'
 
 interface Pace {
   readonly rules: number
@@ -15,7 +16,6 @@ const PACES: { readonly [S in Size]: Pace } = {
   full: { rules: 10_000, rounds: 5, warmMs: 500, windowMs: 2500, updates: 20 },
 }
 const APP = 'rules'
-const CHANGED = 10 // by an update
 const PART_OF_CAPACITY = 0.5
 const CONNECTIONS = 32
 const MAX_CONNECTIONS = 4096

@@ -2,7 +2,7 @@ import { Hono, type MiddlewareHandler } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
 import { type Admission, createAdmission } from '../../mod.ts'
 import type { ConfigInput } from '../../src/config/types.ts'
-import { AMPLE, AMPLE_BUCKET, manyRules, ROUTE_PATH, routeLimits } from '../cases/limits.ts'
+import { AMPLE, AMPLE_BUCKET, CHANGED, manyRules, ROUTE_PATH, routeLimits } from '../cases/limits.ts'
 import { longestBlockMs } from '../longest-block.ts'
 import { burn, stepsFor } from './burn.ts'
 import { ADMIN_PATH, ADMIN_TOKEN, POLICIES, WAIT_MS, WORK_MS } from './policies.ts'
@@ -85,7 +85,6 @@ function overload(): Served {
 }
 
 const LIGHT_WORK_MS = 0.2
-const CHANGED = 10
 
 /** A light handler under so many rules, by turns those of two documents. */
 function rules(count: number): Served {

@@ -1,10 +1,11 @@
 import type { Call, Selector } from '../call.ts'
 import type { Timeline } from '../clock.ts'
+import type { QueueConfig } from '../config/types.ts'
 import { Concurrency } from '../kernel/concurrency.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { QueuePolicy, Route } from '../program/program.ts'
+import type { Route } from '../program/program.ts'
 import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import { countRefusal, type Totals } from '../totals.ts'
 import { type Held, type Lease, PermitLease } from './lease.ts'
@@ -189,7 +190,7 @@ export class Admission {
    */
   #enqueue(
     route: Route,
-    policy: QueuePolicy,
+    policy: QueueConfig,
     call: Call,
     keyed: Keyed,
     behind: Resource,

@@ -30,11 +30,11 @@ export class Lane implements HeapItem {
    */
   readonly shapes: readonly [Waiter, Lease] | null
   /** One for each resource that its calls need, in judging order. */
-  readonly places: readonly Place[]
-  readonly lines: readonly Line[] // of the places
-  /** The place whose line it stands in: a resource that lacked room when last asked. */
-  parkedAt: Place
-  /** Has it one place? Then it stands wherever it could be passed, and {@link passable} is of no interest. */
+  readonly spots: readonly Spot[]
+  readonly lines: readonly Line[] // of the spots
+  /** The spot whose line it stands in: a resource that lacked room when last asked. */
+  parkedAt: Spot
+  /** Has it one spot? Then it stands wherever it could be passed, and {@link passable} is of no interest. */
   readonly isEverywhere: boolean
   /** Its oldest waiter that has not been passed too often; those before it have (ADM-6). Null: all have. */
   passable: Waiter | null
@@ -59,7 +59,7 @@ export class Lane implements HeapItem {
     this.waiters = new List()
     this.shapes = this.isKeyed ? null : [new Waiter(this, 0, 0, 0, null), new PermitLease(route, null)]
     this.lines = lines
-    this.places = lines.map((line) => new Place(this, line))
+    this.spots = lines.map((line) => new Spot(this, line))
     this.parkedAt = this.last
     this.isEverywhere = lines.length === 1
     this.passable = null
@@ -78,10 +78,10 @@ export class Lane implements HeapItem {
   }
 
   /** Where it stands when it has room everywhere and lacks only its turn (QUE-11). */
-  get last(): Place {
-    const place = this.places[this.places.length - 1]
-    assert(place !== undefined, 'a call queues that needs nothing')
-    return place
+  get last(): Spot {
+    const spot = this.spots[this.spots.length - 1]
+    assert(spot !== undefined, 'a call queues that needs nothing')
+    return spot
   }
 
   /** A waiter more or less needs each of its resources. Waiters up to `seenBy` see which are full now; 0: nobody looks. */
@@ -98,34 +98,34 @@ export class Lane implements HeapItem {
   }
 
   /** The last of its resources that lacks room; undefined: all have room. What is kept for it is room, too. */
-  lacking(nowMs: number, isKeptForIt: boolean): Place | undefined {
+  lacking(nowMs: number, isKeptForIt: boolean): Spot | undefined {
     // The last is the most specific, and the least likely to get room that this lane still cannot use.
-    for (let index = this.places.length - 1; index >= 0; index -= 1) {
-      const place = this.places[index]
-      if (place === undefined) continue
-      const { resource } = place.line
-      if (resource.msUntilRoom(nowMs, isKeptForIt ? 0 : resource.kept) > 0) return place
+    for (let index = this.spots.length - 1; index >= 0; index -= 1) {
+      const spot = this.spots[index]
+      if (spot === undefined) continue
+      const { resource } = spot.line
+      if (resource.msUntilRoom(nowMs, isKeptForIt ? 0 : resource.kept) > 0) return spot
     }
     return undefined
   }
 
   /** As {@link lacking} with one waiter, who has come last while everybody else is due first (QUE-11). */
-  lackingLast(nowMs: number): Place | undefined {
-    return this.places.findLast(({ line: { resource } }) => resource.msUntilRoom(nowMs, resource.waiting - 1) > 0)
+  lackingLast(nowMs: number): Spot | undefined {
+    return this.spots.findLast(({ line: { resource } }) => resource.msUntilRoom(nowMs, resource.waiting - 1) > 0)
   }
 
   /** Moves on to the next waiter that may be passed, which is the one that stands among the strangers of its lines. */
   setPassable(waiter: Waiter | null): void {
     this.passable = waiter
-    for (const place of this.places) {
-      if (place === this.parkedAt) continue
-      const { strangers } = place.line
+    for (const spot of this.spots) {
+      if (spot === this.parkedAt) continue
+      const { strangers } = spot.line
       if (waiter === null) {
-        if (place.heapIndex !== -1) strangers.remove(place)
-      } else if (place.heapIndex === -1) {
-        place.key = waiter.key
-        strangers.push(place)
-      } else strangers.rekey(place, waiter.key)
+        if (spot.heapIndex !== -1) strangers.remove(spot)
+      } else if (spot.heapIndex === -1) {
+        spot.key = waiter.key
+        strangers.push(spot)
+      } else strangers.rekey(spot, waiter.key)
     }
   }
 }
@@ -134,7 +134,7 @@ export class Lane implements HeapItem {
  * A lane at one of its resources. Its key is, where it is parked, the arrival of the lane's first waiter or of one before
  * that; among strangers that of `passable`.
  */
-export class Place implements HeapItem {
+export class Spot implements HeapItem {
   readonly lane: Lane
   readonly line: Line
   key: number
@@ -152,9 +152,9 @@ export class Place implements HeapItem {
 export class Line implements HeapItem {
   readonly resource: Resource
   /** Lanes that stand here: looked at when the resource gets room. */
-  readonly parked: Heap<Place>
+  readonly parked: Heap<Spot>
   /** Lanes that need the resource but stand elsewhere: passed when its room goes to a newer call (ADM-6). */
-  readonly strangers: Heap<Place>
+  readonly strangers: Heap<Spot>
   /** The newest arrival number that has seen the resource without room; waiters up to it have lacked it. */
   fullAt: number
   /** May have room that nobody has been offered yet. */
@@ -174,12 +174,12 @@ export class Line implements HeapItem {
   }
 
   /** Who is parked here and came first. The order is set right only now: mostly nobody asks (`queue.release`). */
-  oldest(): Place | undefined {
-    let place = this.parked.peek()
-    while (place !== undefined && place.key !== place.lane.first.key) {
-      this.parked.rekey(place, place.lane.first.key)
-      place = this.parked.peek()
+  oldest(): Spot | undefined {
+    let spot = this.parked.peek()
+    while (spot !== undefined && spot.key !== spot.lane.first.key) {
+      this.parked.rekey(spot, spot.lane.first.key)
+      spot = this.parked.peek()
     }
-    return place
+    return spot
   }
 }

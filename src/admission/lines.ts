@@ -2,15 +2,15 @@ import { assert } from '../assert.ts'
 import { Heap } from '../heap.ts'
 import type { Resource } from '../kernel/resource.ts'
 import type { Route } from '../program/program.ts'
-import { Lane, Line, type Place } from './lane.ts'
+import { Lane, Line, type Spot } from './lane.ts'
 import { type Keyed, resourcesOf } from './needs.ts'
 
 /**
  * Who stands where: lanes, the lines they stand in, and three orders over them (deadline, refill, oldest in a dirty
- * line). No decision is taken here; `queue.ts` decides, this keeps the places right.
+ * line). No decision is taken here; `queue.ts` decides, this keeps the spots right.
  *
  * Always true between two steps:
- * 1. A lane that stands has a waiter. It is `parked` at exactly one place, with the arrival number of its first waiter or
+ * 1. A lane that stands has a waiter. It is `parked` at exactly one spot, with the arrival number of its first waiter or
  *    of one before that, as its key among the deadlines is that of its first waiter or less: who leaves moves nothing.
  * 2. It stands among the `strangers` of its other lines with that of its oldest waiter that has not been passed too
  *    often (`passes.ts`), or not at all if there is none.
@@ -73,9 +73,9 @@ export class Lines {
     return this.#dirty.peek()
   }
 
-  /** Is an older lane to be looked at before this place of the oldest dirty line? Sets the line's order right. */
-  isBehind(line: Line, place: Place): boolean {
-    const { key } = place.lane.first
+  /** Is an older lane to be looked at before this spot of the oldest dirty line? Sets the line's order right. */
+  isBehind(line: Line, spot: Spot): boolean {
+    const { key } = spot.lane.first
     if (key > line.key) this.#dirty.rekey(line, key)
     return this.#dirty.peek() !== line
   }
@@ -122,7 +122,7 @@ export class Lines {
     return lane
   }
 
-  /** A lane has its first waiter and takes its places. */
+  /** A lane has its first waiter and takes its spots. */
   stand(lane: Lane, nowMs: number): void {
     const { first, parkedAt } = lane
     lane.key = first.deadlineAtMs
@@ -138,18 +138,18 @@ export class Lines {
   }
 
   /** Moves a lane to the line of another resource that it lacks. */
-  park(lane: Lane, place: Place, nowMs: number, ahead: number): void {
+  park(lane: Lane, spot: Spot, nowMs: number, ahead: number): void {
     const before = lane.parkedAt
-    assert(before !== place, 'a lane is moved to where it stands')
+    assert(before !== spot, 'a lane is moved to where it stands')
     before.line.parked.remove(before)
     if (before.line.parked.size === 0) this.#settle(before.line)
-    if (place.heapIndex !== -1) place.line.strangers.remove(place)
-    lane.parkedAt = place
-    place.key = lane.first.key
-    place.line.parked.push(place)
+    if (spot.heapIndex !== -1) spot.line.strangers.remove(spot)
+    lane.parkedAt = spot
+    spot.key = lane.first.key
+    spot.line.parked.push(spot)
     lane.setPassable(lane.passable)
-    if (place.line.dirty) this.markDirty(place.line)
-    else this.#setRefill(place.line, nowMs, ahead)
+    if (spot.line.dirty) this.markDirty(spot.line)
+    else this.#setRefill(spot.line, nowMs, ahead)
   }
 
   /** The last waiter of a lane has left, and it stands no more. */

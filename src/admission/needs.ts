@@ -1,8 +1,9 @@
 import type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from '../call.ts'
+import type { QueueConfig } from '../config/types.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { KeyedGate, QueuePolicy, Route } from '../program/program.ts'
+import type { KeyedGate, Route } from '../program/program.ts'
 import { type Refusal, refusal } from '../refusal.ts'
 import type { Queue } from './queue.ts'
 
@@ -136,7 +137,7 @@ export function roomyPartition(
 }
 
 /** The rate that cannot admit a call before its deadline, with the time to wait (QUE-6). */
-export function tooLateIn(resources: readonly Resource[], policy: QueuePolicy, nowMs: number): Refusal | undefined {
+export function tooLateIn(resources: readonly Resource[], policy: QueueConfig, nowMs: number): Refusal | undefined {
   for (const resource of resources) {
     if (!resource.timed) continue
     // At the deadline itself a waiter expires before it is granted (QUE-12), so room at that instant is too late.
@@ -153,7 +154,7 @@ export function enter({ partitions, place }: Keyed, nowMs: number): void {
 }
 
 /** Before anything is entered: a caller's mistake must not cost a permit (ADM-7). */
-export function bytesOf(declared: DeclaredBytes, policy: QueuePolicy): number {
+export function bytesOf(declared: DeclaredBytes, policy: QueueConfig): number {
   const bytes = declared === 'unknown' ? policy.unknownBodyBytes : declared
   if (Number.isSafeInteger(bytes) && bytes >= 0) return bytes
   throw new RangeError(`Cannot queue the call: bytes must be a whole number, 0 or more, got ${bytes}`)

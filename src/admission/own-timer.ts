@@ -56,7 +56,7 @@ export async function onOwnLooks(
 
 function nextLookMs({ lane, deadlineAtMs }: Waiter, nowMs: number): number {
   let nextMs = deadlineAtMs
-  for (const { line } of lane.places) {
+  for (const { line } of lane.spots) {
     if (line.resource.timed) nextMs = Math.min(nextMs, nowMs + (line.resource.msUntilRoom(nowMs, 0) || LOOK_MS))
   }
   return nextMs

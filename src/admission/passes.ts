@@ -86,8 +86,8 @@ export class Passes {
     const before = this.#protected
     if (oldest === before) return
     this.#protected = oldest
-    for (const { line } of before?.lane.places ?? []) line.resource.kept = 0
-    for (const { line } of oldest?.lane.places ?? []) line.resource.kept = 1
-    for (const { line } of before?.lane.places ?? []) this.#unkept(line)
+    for (const { line } of before?.lane.spots ?? []) line.resource.kept = 0
+    for (const { line } of oldest?.lane.spots ?? []) line.resource.kept = 1
+    for (const { line } of before?.lane.spots ?? []) this.#unkept(line)
   }
 }

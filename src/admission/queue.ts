@@ -6,7 +6,7 @@ import type { Program, Route } from '../program/program.ts'
 import { ABORTED, type Refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
 import { Departures } from './departures.ts'
-import type { Lane, Line, Place } from './lane.ts'
+import type { Lane, Line, Spot } from './lane.ts'
 import type { Lease } from './lease.ts'
 import { Lines } from './lines.ts'
 import type { Keyed } from './needs.ts'
@@ -216,13 +216,13 @@ export class Queue {
   #dispatchInOrder(nowMs: number, movesAll: boolean): void {
     let started = 0
     for (let line = this.#lines.oldestDirty; line !== undefined; line = this.#lines.oldestDirty) {
-      const place = this.#nextAt(line, nowMs)
-      if (place === undefined) {
+      const spot = this.#nextAt(line, nowMs)
+      if (spot === undefined) {
         this.#lines.clean(line, nowMs, this.#aheadAt(line))
         continue
       }
-      if (this.#lines.isBehind(line, place)) continue
-      const { lane } = place
+      if (this.#lines.isBehind(line, spot)) continue
+      const { lane } = spot
       const lacking = lane.lacking(nowMs, lane.first === this.#passes.protected)
       if (lacking !== undefined) {
         const { resource } = lacking.line
@@ -264,7 +264,7 @@ export class Queue {
   }
 
   /** The lane that stands alone cannot start. */
-  #stay(lane: Lane, lacking: Place, nowMs: number, movesAll: boolean): void {
+  #stay(lane: Lane, lacking: Spot, nowMs: number, movesAll: boolean): void {
     if (lacking === lane.parkedAt) this.#lines.clean(lacking.line, nowMs, 0)
     else if (lacking.line.resource.timed || movesAll) this.#lines.park(lane, lacking, nowMs, 0)
     else this.#lines.markDirty(lane.parkedAt.line)
@@ -277,12 +277,12 @@ export class Queue {
   }
 
   /** Who is to be looked at next in a line that may have room; undefined: nobody there can use what it has. */
-  #nextAt(line: Line, nowMs: number): Place | undefined {
+  #nextAt(line: Line, nowMs: number): Spot | undefined {
     const { resource } = line
     if (resource.msUntilRoom(nowMs, resource.kept) === 0) return line.oldest()
     if (resource.kept === 0 || resource.msUntilRoom(nowMs, 0) > 0) return undefined
-    const place = this.#passes.protected?.lane.parkedAt
-    return place?.line === line ? place : undefined
+    const spot = this.#passes.protected?.lane.parkedAt
+    return spot?.line === line ? spot : undefined
   }
 
   /** How many of a line's permits are kept back from whoever could be next in it. */

@@ -1,3 +1,4 @@
+import { pointerStep } from '../json-pointer.ts'
 import { idsOf } from './record-ids.ts'
 import type { ObjectShape, RecordShape } from './shape.ts'
 
@@ -80,5 +81,5 @@ export function pointerOf(level: Level): string {
 
 export function memberOf(level: Level, key: string): string {
   if (level.parent === null) return '' // the document itself
-  return `${pointerOf(level)}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+  return pointerOf(level) + pointerStep(key)
 }

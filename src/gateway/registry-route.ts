@@ -1,6 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { bearerIdentity, isBearerToken } from '../hono/bearer.ts'
 import { ifMatches } from '../hono/entity-tag.ts'
+import { pointerStep } from '../json-pointer.ts'
 import { GatewayInputError, type UpstreamRule, UpstreamRuleError } from './errors.ts'
 import { isJsonType, type JsonBody, readJson } from './json-body.ts'
 import { problem } from './problem.ts'
@@ -130,7 +131,7 @@ function memberOf(value: unknown, name: string): unknown {
   const unknown = Object.keys(value).filter((key) => key !== name)
   if (unknown.length > 0) {
     const issues = unknown.map((key) => ({
-      pointer: `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      pointer: pointerStep(key),
       message: 'is unknown',
     }))
     throw new GatewayInputError('body', issues)

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { MAX_TIMER_MS } from '../clock.ts'
 import type { ConfigIssue } from '../errors.ts'
+import { pointerStep } from '../json-pointer.ts'
 import { GatewayInputError } from './errors.ts'
 import { parseUpstreamUrl } from './upstream-url.ts'
 
@@ -183,7 +184,7 @@ function parse<Output>(subject: string, schema: v.GenericSchema<unknown, Output>
 }
 
 function pointerTo(steps: readonly string[]): string {
-  return steps.map((step) => `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+  return steps.map(pointerStep).join('')
 }
 
 function jsonCopy(value: UpstreamProps): UpstreamProps | undefined {

@@ -11,14 +11,14 @@ import { ScopedRate } from './scoped-rate.ts'
 type State = Concurrency | ScopedRate | PartitionPool | DeliveryPlaces
 
 /** Whose concurrency it is. */
-export interface ScopeLabels {
+export interface ScopeIds {
   readonly contract: string | undefined
   readonly method: string | undefined
 }
 
 /** What a candidate no longer names: concurrency by scope, the others by the ids of their states. */
 export interface Removed {
-  readonly concurrencies: readonly ScopeLabels[]
+  readonly concurrencies: readonly ScopeIds[]
   readonly deliveries: readonly string[]
 }
 
@@ -160,7 +160,7 @@ function isUnused({ active, waiting }: Concurrency): boolean {
 
 function isSpent(state: State, nowMs: number): boolean {
   if (state instanceof Concurrency) return isUnused(state)
-  if (state instanceof ScopedRate) return state.waiting === 0 && state.rate.cleanAtMs(nowMs) <= nowMs
+  if (state instanceof ScopedRate) return state.waiting === 0 && state.rate.cleanAtMs() <= nowMs
   if (state instanceof PartitionPool) state.shed(nowMs)
   return state.size === 0
 }

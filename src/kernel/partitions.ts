@@ -45,8 +45,8 @@ export class Partition extends Concurrency implements HeapItem {
   }
 
   /** From when on a new entry would behave the same, if this one is left alone: unused, and free of rate debt. */
-  freeAtMs(nowMs: number): number {
-    return this.rate === null ? this.usedAtMs : Math.max(this.usedAtMs, this.rate.rate.cleanAtMs(nowMs))
+  get freeAtMs(): number {
+    return this.rate === null ? this.usedAtMs : Math.max(this.usedAtMs, this.rate.rate.cleanAtMs())
   }
 }
 
@@ -129,19 +129,19 @@ export class PartitionPool {
 
   /** Forgets entries that had neither calls nor debt for `idleTimeoutMs` (PAR-1). At most `steps` looks. */
   sweep(nowMs: number, steps: number): void {
-    this.#removeFree(nowMs - this.config.idleTimeoutMs, nowMs, steps)
+    this.#removeFree(nowMs - this.config.idleTimeoutMs, steps)
   }
 
   /** Forgets every entry that a new one would behave like; for a pool that no program names any more (RAT-4). */
   shed(nowMs: number): void {
-    this.#removeFree(nowMs, nowMs, Number.POSITIVE_INFINITY)
+    this.#removeFree(nowMs, Number.POSITIVE_INFINITY)
   }
 
-  #removeFree(untilMs: number, nowMs: number, steps: number): void {
+  #removeFree(untilMs: number, steps: number): void {
     for (let step = 0; step < steps; step += 1) {
       const least = this.#idle.peek()
       if (least === undefined || least.key > untilMs) return
-      if (this.#settle(least, nowMs) && least.key <= untilMs) this.#remove(least)
+      if (this.#settle(least) && least.key <= untilMs) this.#remove(least)
     }
   }
 
@@ -151,7 +151,7 @@ export class PartitionPool {
       const least = this.#idle.peek()
       if (least === undefined) return undefined
       const wasKey = least.key
-      if (!this.#settle(least, nowMs)) continue
+      if (!this.#settle(least)) continue
       const isLeast = least.key === wasKey || this.#idle.peek() === least
       const isFree = least.key <= nowMs
       if (!isLeast && !(isFree && step >= STEPS)) continue
@@ -160,12 +160,12 @@ export class PartitionPool {
   }
 
   /** Brings an entry's place in the heap up to date; a busy one leaves it until it falls idle. Says whether it stayed. */
-  #settle(partition: Partition, nowMs: number): boolean {
+  #settle(partition: Partition): boolean {
     if (partition.users > 0) {
       this.#idle.remove(partition)
       return false
     }
-    const freeAtMs = partition.freeAtMs(nowMs)
+    const { freeAtMs } = partition
     if (freeAtMs > partition.key) this.#idle.rekey(partition, freeAtMs)
     return true
   }

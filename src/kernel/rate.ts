@@ -25,11 +25,11 @@ export interface Rate {
   /** Permits that could be taken at `nowMs`, ≥ 0. */
   remaining(nowMs: number): number
   /**
-   * From which instant on the state is as good as new, if nothing more is taken: full bucket, empty window. At or
-   * before `nowMs` when it already is; the same answer until the next take. Removing a state before that instant would
-   * forget debt (PAR-1, RAT-4).
+   * From which instant on the state is as good as new, if nothing more is taken: full bucket, empty window. In the past
+   * when it already is; the same answer until the next take. Removing a state before that instant would forget debt
+   * (PAR-1, RAT-4).
    */
-  cleanAtMs(nowMs: number): number
+  cleanAtMs(): number
 }
 
 /** Takes one permit where the caller has seen room in this same turn. */

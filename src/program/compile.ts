@@ -5,7 +5,7 @@ import type { Config, ContractConfig, MethodConfig, QueueConfig } from '../confi
 import { type Kernel, Staging } from '../kernel/kernel.ts'
 import { atOnce, SCOPES_PER_STEP, type Steps } from '../steps.ts'
 import type { BoundContract, BoundScope } from './bound-scopes.ts'
-import { type CallKeeper, Program, type QueuePolicy } from './program.ts'
+import { type CallKeeper, Program } from './program.ts'
 
 /** What compiling made: a program nobody sees yet, and what publishing it would change in the kernel. */
 export interface Compiled {
@@ -56,7 +56,7 @@ export function* compileSteps(
   return { program: new Program(generation, config, queuePolicy(config.queue), keeper, scopes), staging }
 }
 
-function queuePolicy(queue: QueueConfig | undefined): QueuePolicy | null {
+function queuePolicy(queue: QueueConfig | undefined): QueueConfig | null {
   if (queue === undefined) return null
   return queue.maxQueuedCalls === 0 || queue.maxQueuedBytes === 0 || queue.maxQueueDelayMs === 0 ? null : queue
 }

@@ -1,7 +1,8 @@
 import { partitionKey, rateKey } from '../config/definition-key.ts'
 import { idsOf } from '../config/record-ids.ts'
 import type { Config, MethodConfig, QueueConfig, ScopeConfig } from '../config/types.ts'
-import { deliveryId, type Removed, type ScopeLabels } from '../kernel/kernel.ts'
+import { pointerStep } from '../json-pointer.ts'
+import { deliveryId, type Removed, type ScopeIds } from '../kernel/kernel.ts'
 import { scopeName } from '../kernel/scope.ts'
 import { atOnce, SCOPES_PER_STEP, type Steps } from '../steps.ts'
 
@@ -95,7 +96,7 @@ export function* differenceSteps(from: Config, to: Config): Steps<Difference> {
 const NONE: { readonly [id: string]: never } = Object.freeze(Object.create(null))
 
 class Changes implements Difference {
-  readonly removed: { readonly concurrencies: ScopeLabels[]; readonly deliveries: string[] }
+  readonly removed: { readonly concurrencies: ScopeIds[]; readonly deliveries: string[] }
   readonly plan: {
     readonly added: ScopeChange[]
     readonly removed: ScopeChange[]
@@ -143,7 +144,7 @@ class Changes implements Difference {
     for (const selector of idsOfBoth(before.partitions ?? NONE, after.partitions ?? NONE)) {
       const same =
         keyOf(before.partitions?.[selector], partitionKey) === keyOf(after.partitions?.[selector], partitionKey)
-      if (!same) this.plan.refusals.push(`${this.#pointerOf(contract, method)}/partitions/${escapePointer(selector)}`)
+      if (!same) this.plan.refusals.push(`${this.#pointerOf(contract, method)}/partitions${pointerStep(selector)}`)
     }
   }
 
@@ -178,9 +179,9 @@ class Changes implements Difference {
     if (contract === undefined) return '/global'
     if (contract !== this.#contract) {
       this.#contract = contract
-      this.#pointer = `/contracts/${escapePointer(contract)}`
+      this.#pointer = `/contracts${pointerStep(contract)}`
     }
-    return method === undefined ? this.#pointer : `${this.#pointer}/methods/${escapePointer(method)}`
+    return method === undefined ? this.#pointer : `${this.#pointer}/methods${pointerStep(method)}`
   }
 
   queue(before: QueueConfig | undefined, after: QueueConfig | undefined): void {
@@ -201,9 +202,4 @@ function idsOfBoth(before: object, after: object): readonly string[] {
   if (before === after) return ids
   const gone = idsOf(before).filter((id) => !(id in after))
   return gone.length === 0 ? ids : [...ids, ...gone]
-}
-
-function escapePointer(id: string): string {
-  const withoutTildes = id.includes('~') ? id.replaceAll('~', '~0') : id
-  return withoutTildes.replace(/\//g, '~1') // in half the time of `replaceAll` (`update.difference`)
 }

@@ -1,6 +1,6 @@
 import { assert } from '../assert.ts'
 import type { Selector } from '../call.ts'
-import type { Config, DeliveryConfig, HoldUntil } from '../config/types.ts'
+import type { Config, DeliveryConfig, HoldUntil, QueueConfig } from '../config/types.ts'
 import { Concurrency, UNLIMITED } from '../kernel/concurrency.ts'
 import type { DeliveryKey, DeliveryPlaces } from '../kernel/delivery.ts'
 import type { Partition, PartitionPool } from '../kernel/partitions.ts'
@@ -23,15 +23,6 @@ export type Gate = { readonly kind: 'resource'; readonly resource: Resource } | 
 export type KeyedGate =
   | { readonly kind: 'pool'; readonly pool: PartitionPool; readonly select: Selector }
   | { readonly kind: 'delivery'; readonly places: DeliveryPlaces; readonly select: Selector }
-
-/** What a waiter needs to know of the queue; null where any bound is 0, for then nothing queues. */
-export interface QueuePolicy {
-  readonly maxQueuedCalls: number
-  readonly maxQueuedBytes: number
-  readonly maxQueueDelayMs: number
-  readonly queueOneWayCalls: boolean
-  readonly unknownBodyBytes: number
-}
 
 /** Who takes a call's permits back when its lease is released. */
 export interface CallKeeper {
@@ -162,7 +153,8 @@ function namesOf(gates: readonly Gate[]): string[] {
 export class Program {
   readonly generation: number
   readonly config: Config
-  readonly queue: QueuePolicy | null
+  /** Null where any bound is 0, for then nothing queues. */
+  readonly queue: QueueConfig | null
   readonly keeper: CallKeeper
   readonly scopes: BoundScopes
   // Made when they are first asked for: most of ten thousand are asked for in few generations (`update.compile`).
@@ -170,7 +162,7 @@ export class Program {
   active: number // admitted calls that have not released, ≥ 0
   queued: number // waiters, ≥ 0
 
-  constructor(generation: number, config: Config, queue: QueuePolicy | null, keeper: CallKeeper, scopes: BoundScopes) {
+  constructor(generation: number, config: Config, queue: QueueConfig | null, keeper: CallKeeper, scopes: BoundScopes) {
     this.generation = generation
     this.config = config
     this.queue = queue

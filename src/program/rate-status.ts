@@ -18,7 +18,7 @@ export function rateStatusOf(route: Route, nowMs: number): RateStatus | undefine
   for (const { scope, rate } of route.timed) {
     const remaining = rate.remaining(nowMs)
     if (least !== undefined && least.remaining <= remaining) continue
-    const resetMs = Math.max(0, rate.cleanAtMs(nowMs) - nowMs)
+    const resetMs = Math.max(0, rate.cleanAtMs() - nowMs)
     least = { scope: scope.name, limit: permitsOf(rate.config), windowMs: windowMsOf(rate.config), remaining, resetMs }
   }
   return least

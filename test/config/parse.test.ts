@@ -200,8 +200,8 @@ describe('steps', () => {
     let yields = 0
     let step = steps.next()
     for (; step.done !== true; step = steps.next()) yields += 1
-    expect(yields).toBeGreaterThanOrEqual(5)
-    expect(yields).toBeLessThanOrEqual(20)
+    expect(yields).toBeGreaterThanOrEqual(3)
+    expect(yields).toBeLessThanOrEqual(10)
     expect(step.value).toEqual(parseConfig(contracts(10_000)))
   })
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { PartitionConfig, RateConfig } from '../../src/config/types.ts'
-import { Kernel, type ScopeLabels, Staging, scopeId } from '../../src/kernel/kernel.ts'
+import { Kernel, type ScopeIds, Staging, scopeId } from '../../src/kernel/kernel.ts'
 
 const rate: RateConfig = { algorithm: 'fixed-window', permitLimit: 2, windowMs: 100 }
 const partition: PartitionConfig = { maxPartitions: 5, idleTimeoutMs: 50, onPartitionLimit: 'evict', concurrency: 1 }
 
 /** Commits what `stage` stages; `removed` names the scopes whose concurrency is no longer named. */
-function commit(kernel: Kernel, stage: (staging: Staging) => void, removed: readonly ScopeLabels[] = []): void {
+function commit(kernel: Kernel, stage: (staging: Staging) => void, removed: readonly ScopeIds[] = []): void {
   const staging = new Staging(kernel)
   stage(staging)
   kernel.commit(staging, { concurrencies: removed, deliveries: [] })

@@ -33,8 +33,7 @@ function forConfig(config: RateConfig): void {
       const rate = createRate(config, startMs)
       expect(rate.config).toBe(config)
       expect(rate.remaining(startMs)).toBe(permits)
-      expect(rate.cleanAtMs(startMs)).toBeLessThanOrEqual(startMs)
-      expect(rate.cleanAtMs(startMs + 7)).toBeLessThanOrEqual(startMs + 7)
+      expect(rate.cleanAtMs()).toBeLessThanOrEqual(startMs)
       expect(rate.msUntilRoom(startMs, permits - 1)).toBe(0)
       expect(rate.msUntilRoom(startMs, permits)).toBeGreaterThan(0)
       expect(takeAll(rate, startMs)).toBe(permits)
@@ -61,18 +60,16 @@ function forConfig(config: RateConfig): void {
   it('PAR-1 a state is clean when announced, and not a millisecond earlier', () => {
     const rate = createRate(config, EPOCH_NOW_MS)
     take(rate, EPOCH_NOW_MS + 3)
-    const cleanAtMs = rate.cleanAtMs(EPOCH_NOW_MS + 3)
+    const cleanAtMs = rate.cleanAtMs()
     expect(cleanAtMs).toBeGreaterThan(EPOCH_NOW_MS + 3)
     expect(rate.remaining(cleanAtMs - 1)).toBe(permits - 1)
     expect(rate.remaining(cleanAtMs)).toBe(permits)
-    expect(rate.cleanAtMs(cleanAtMs)).toBe(cleanAtMs)
-    expect(rate.cleanAtMs(cleanAtMs + YEAR_MS)).toBe(cleanAtMs)
   })
 
   it('PAR-1 a used-up state is clean after the time in which its permits come back', () => {
     const rate = createRate(config, 0)
     takeAll(rate, 0)
-    expect(rate.cleanAtMs(0)).toBe(windowMsOf(config))
+    expect(rate.cleanAtMs()).toBe(windowMsOf(config))
   })
 
   it('RAT-1 a state that was idle for years gives its limit once, and then waits as ever', () => {
@@ -95,7 +92,6 @@ function forConfig(config: RateConfig): void {
       expect(rate.remaining(olderMs)).toBe(0)
       expect(rate.msUntilRoom(olderMs, 0)).toBe(rate.msUntilRoom(2000, 0))
       expect(rate.msUntilRoom(olderMs, permits + 3)).toBe(rate.msUntilRoom(2000, permits + 3))
-      expect(rate.cleanAtMs(olderMs)).toBe(rate.cleanAtMs(2000))
     }
   })
 
@@ -109,7 +105,7 @@ function forConfig(config: RateConfig): void {
     for (const nowMs of [5000, 5001, 5400, 6000, 7000, 99_999]) {
       expect(back.remaining(nowMs)).toBe(straight.remaining(nowMs))
       expect(back.msUntilRoom(nowMs, permits)).toBe(straight.msUntilRoom(nowMs, permits))
-      expect(back.cleanAtMs(nowMs)).toBe(straight.cleanAtMs(nowMs))
+      expect(back.cleanAtMs()).toBe(straight.cleanAtMs())
     }
   })
 
@@ -124,14 +120,14 @@ function forConfig(config: RateConfig): void {
         const aboutMs = nowMs + random(3 * windowMsOf(config)) * (random(2) === 0 ? -1 : 1)
         asked.msUntilRoom(aboutMs, random(20))
         asked.remaining(aboutMs)
-        asked.cleanAtMs(aboutMs)
+        asked.cleanAtMs()
       }
       expect(asked.msUntilRoom(nowMs, 3)).toBe(left.msUntilRoom(nowMs, 3))
       const hasRoom = left.msUntilRoom(nowMs, 0) === 0
       expect(asked.takeIfRoom(nowMs)).toBe(hasRoom)
       if (hasRoom) take(left, nowMs)
     }
-    expect(asked.cleanAtMs(nowMs)).toBe(left.cleanAtMs(nowMs))
+    expect(asked.cleanAtMs()).toBe(left.cleanAtMs())
   })
 
   it('RAT-4 the wait with others ahead is that of taking each permit as soon as there is one', () => {
@@ -179,7 +175,7 @@ function playAgainstOracle(config: RateConfig, startMs: number, random: Random, 
       remaining: rate.remaining(nowMs),
       waitMs: rate.msUntilRoom(nowMs, 0),
       waitBehindMs: rate.msUntilRoom(nowMs, ahead),
-      cleanAtMs: Math.max(rate.cleanAtMs(nowMs), nowMs, oracle.newestMs),
+      cleanAtMs: Math.max(rate.cleanAtMs(), nowMs, oracle.newestMs),
     }
     expect(got, `${label}, step ${step}, ${ahead} ahead`).toEqual({
       remaining: oracle.free(nowMs),

@@ -162,7 +162,7 @@ export class AdmissionCore {
     this.#totals.admitted += 1
     const route = this.#unmetered.route(undefined, undefined)
     route.take(0) // it has no rate
-    return new PermitLease(route, null)
+    return new PermitLease(route, 0)
   }
 
   /**

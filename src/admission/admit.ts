@@ -8,7 +8,7 @@ import type { Resource } from '../kernel/resource.ts'
 import type { Route } from '../program/program.ts'
 import { ABORTED, type Refusal, type RefusalReason, refusal } from '../refusal.ts'
 import { countRefusal, type Totals } from '../totals.ts'
-import { type Held, type Lease, PermitLease } from './lease.ts'
+import { type Holding, type Lease, PermitLease } from './lease.ts'
 import {
   bytesOf,
   enter,
@@ -63,13 +63,15 @@ export class Admission {
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
     if (route.isPlain && this.#ledger.calls === 0) {
       const { global, contract, method, program } = route
-      if (Concurrency.takeEach(global, contract, method)) return this.#start(route, null)
-      if (program.queue === null) {
-        const lacking = global.hasRoom ? (contract.hasRoom ? method : contract) : global
-        return this.#refuse(lacking.scope.refuse('concurrency'))
-      }
+      if (Concurrency.takeEach(global, contract, method)) return this.#start(route, 0)
+      if (program.queue === null) return this.#refuseFull(route)
     }
     return this.#judge(route, call)
+  }
+
+  #refuseFull({ global, contract, method }: Route): Refusal {
+    const lacking = global.hasRoom ? (contract.hasRoom ? method : contract) : global
+    return this.#refuse(lacking.scope.refuse('concurrency'))
   }
 
   #judge(route: Route, call: Call): Verdict {
@@ -78,7 +80,7 @@ export class Admission {
     // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
     if (this.#ledger.calls === 0 && route.hasSlots) {
       const lacking = route.takeOrLack(nowMs)
-      return lacking === null ? this.#start(route, null) : this.#decide(route, call, NONE, lacking, nowMs)
+      return lacking === null ? this.#start(route, 0) : this.#decide(route, call, NONE, lacking, nowMs)
     }
     const { resources } = route
     let index = 0
@@ -158,7 +160,7 @@ export class Admission {
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
   #take(route: Route, { partitions, place }: Keyed, nowMs: number): Lease {
     route.take(nowMs)
-    if (partitions === null && place === null) return this.#start(route, null)
+    if (partitions === null && place === null) return this.#start(route, 0)
     if (partitions !== null) {
       for (const partition of partitions) enterPartition(partition, nowMs)
     }
@@ -175,7 +177,7 @@ export class Admission {
     return this.#start(route, partition)
   }
 
-  #start(route: Route, held: Partition | Held | null): Lease {
+  #start(route: Route, held: Holding): Lease {
     route.program.active += 1
     this.#totals.admitted += 1
     return new PermitLease(route, held)

@@ -50,7 +50,7 @@ export class Departures {
     this.#totals.admitted += 1
     this.#unlink(waiter, this.#totals.queued, nowMs)
     const waitedMs = nowMs - waiter.enqueuedAtMs
-    waiter.answer(new PermitLease(route, { partitions, waitedMs, place, permits: true }))
+    waiter.answer(new PermitLease(route, lane.isKeyed ? { partitions, waitedMs, place, permits: true } : waitedMs))
   }
 
   /** A waiter leaves without having started. */

@@ -132,9 +132,12 @@ class FrontRoute implements BoundRoute {
 
   admit(call: Call = NO_CALL): Answer {
     const { route } = this
-    if (route !== null) {
-      return this.#front.admission.admit(route, call) ?? this.#front.admitOvertaken(this.#contract, this.#method)
-    }
+    if (route === null) return this.#admitOpen(call)
+    return this.#front.admission.admit(route, call) ?? this.#front.admitOvertaken(this.#contract, this.#method)
+  }
+
+  // Apart, so that there is room to compile the rest of a permit's way into one piece (`core.immediate`).
+  #admitOpen(call: Call): Answer {
     const { open } = this
     if (open === null || call.signal !== undefined) {
       return this.#front.admitBy(this, call, this.#contract, this.#method)

@@ -26,11 +26,13 @@ export class Keeper implements CallKeeper {
     Concurrency.releaseEach(global, contract, method)
     program.active -= 1
     if (partitions !== null) releaseKeyed(partitions)
-    if (this.#ledger.calls > 0) {
-      if (this.#queue.takesOffers) this.#offer(route, partitions)
-      this.#queue.handOut(this.#timeline.nowMs())
-    }
+    if (this.#ledger.calls > 0) this.#handOut(route, partitions)
     if (program.active === 0) this.#onLeft(program)
+  }
+
+  #handOut(route: Route, partitions: Partition | readonly Partition[] | null): void {
+    if (this.#queue.takesOffers) this.#offer(route, partitions)
+    this.#queue.handOut(this.#timeline.nowMs())
   }
 
   closeBody(place: DeliveryKey): void {

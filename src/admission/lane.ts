@@ -57,7 +57,7 @@ export class Lane implements HeapItem {
     this.place = keyed.place
     this.delayMs = queue.maxQueueDelayMs
     this.waiters = new List()
-    this.shapes = this.isKeyed ? null : [new Waiter(this, 0, 0, 0, null), new PermitLease(route, null)]
+    this.shapes = this.isKeyed ? null : [new Waiter(this, 0, 0, 0, null), new PermitLease(route, 0)]
     this.lines = lines
     this.spots = lines.map((line) => new Spot(this, line))
     this.parkedAt = this.last

@@ -22,7 +22,14 @@ export interface Lease {
   [Symbol.dispose](): void
 }
 
-/** What a lease holds besides the permits of its route's three slots; absent for most, which keeps a lease small. */
+/**
+ * What a lease holds besides the permits of its route's three slots, and how long its call waited.
+ *
+ * A number: nothing; milliseconds, and once they are released, that number's complement, −1 − n. A partition: that one, the
+ * only one of its route, entered at once. So most leases need no object but themselves.
+ */
+export type Holding = number | Partition | Held
+
 export interface Held {
   readonly partitions: readonly Partition[] | null
   readonly waitedMs: number
@@ -30,9 +37,8 @@ export interface Held {
   permits: boolean // still held?
 }
 
-const RELEASED: Held = { partitions: null, waitedMs: 0, place: null, permits: false }
-/** As {@link RELEASED}, after a partition, which was the only one of the route. */
-const LEFT: Held = { ...RELEASED }
+/** Of a lease that held a partition alone. */
+const LEFT: Held = { partitions: null, waitedMs: 0, place: null, permits: false }
 
 /**
  * The lease of a call with limits. Fresh for every call, never pooled: a stale handle must not release another's
@@ -40,10 +46,9 @@ const LEFT: Held = { ...RELEASED }
  */
 export class PermitLease implements Lease {
   readonly #route: Route
-  #held: Partition | Held | null
+  #held: Holding
 
-  /** `held`: null for most; a partition that was entered at once, the only one of the route, stands for itself. */
-  constructor(route: Route, held: Partition | Held | null) {
+  constructor(route: Route, held: Holding) {
     this.#route = route
     this.#held = held
   }
@@ -58,7 +63,8 @@ export class PermitLease implements Lease {
 
   get waitedMs(): number {
     const held = this.#held
-    return held === null || held instanceof Partition ? 0 : held.waitedMs
+    if (typeof held === 'number') return held < 0 ? -1 - held : held
+    return held instanceof Partition ? 0 : held.waitedMs
   }
 
   get scopes(): readonly string[] {
@@ -68,7 +74,8 @@ export class PermitLease implements Lease {
     // Every request is told its scopes, and most have no pool: their gates need not be made (`hono.admission`).
     if (!route.hasPools || held instanceof Partition || held === LEFT) return scopes
     // A selector without a key has left the call unpartitioned there (PAR-3).
-    const entered = held?.partitions?.map((partition) => partition.pool) ?? []
+    const partitions = typeof held === 'number' ? null : held.partitions
+    const entered = partitions?.map((partition) => partition.pool) ?? []
     const outside = route.gates.flatMap((gate) =>
       gate.kind === 'pool' && !entered.includes(gate.pool) ? [gate.pool] : [],
     )
@@ -85,18 +92,24 @@ export class PermitLease implements Lease {
 
   release(): void {
     const held = this.#held
-    if (held === null) {
-      this.#held = RELEASED
+    if (typeof held !== 'number') PermitLease.#release(this, held)
+    else if (held >= 0) {
+      this.#held = -1 - held
       this.#route.program.keeper.release(this.#route, null)
-    } else if (held instanceof Partition) {
-      this.#held = LEFT
-      this.#route.program.keeper.release(this.#route, held)
-    } else releaseHeld(this.#route, held)
+    }
+  }
+
+  // Apart, so that the rest is compiled into its callers, and static, as there is no private method (`core.immediate`).
+  static #release(lease: PermitLease, held: Partition | Held): void {
+    if (held instanceof Partition) {
+      lease.#held = LEFT
+      lease.#route.program.keeper.release(lease.#route, held)
+    } else releaseHeld(lease.#route, held)
   }
 
   releasePermits(): void {
     const held = this.#held
-    if (held === null || held instanceof Partition) this.release()
+    if (typeof held === 'number' || held instanceof Partition) this.release()
     else releasePermits(this.#route, held)
   }
 

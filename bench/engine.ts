@@ -122,8 +122,8 @@ export async function measureAll(contestants: readonly Contestant[], size: Size)
     for (const entrant of turns) entrant.rounds.push(await timeOf(entrant, pace))
   }
   const measured: Measured[] = []
-  for (const { name, subject, rounds } of entrants) {
-    const bytes = await bytesOf(subject)
+  for (const { name, subject, n, rounds } of entrants) {
+    const bytes = await bytesOf(subject, n)
     const counts = await countsOf(subject)
     subject.verify?.()
     measured.push({ name, rounds, bytes, ...counts, faults: faultsOf(subject.exact ?? {}, bytes, counts) })
@@ -209,8 +209,11 @@ function check(name: string, subject: Subject, n: number, sum: number): undefine
   return undefined
 }
 
-async function bytesOf(subject: Subject): Promise<number> {
+/** `inSample`: operations that take about as long as a sample. */
+async function bytesOf(subject: Subject, inSample: number): Promise<number> {
   const { step = 1, exact } = subject
+  // Where bytes are no more than a lower bound, often 0, they say nothing about how many operations are enough.
+  const most = countsBytesExactly ? 400_000 : Math.max(64, 64 * inSample)
   const sample = async (n: number): Promise<number> => {
     collect()
     const before = heapBytes()
@@ -219,7 +222,7 @@ async function bytesOf(subject: Subject): Promise<number> {
     return Math.max(0, heapBytes() - before) / n
   }
   const about = await sample(step * Math.ceil(64 / step))
-  const n = step * Math.ceil(Math.min(400_000, Math.max(64, BYTES_AT_ONCE / Math.max(1, about))) / step)
+  const n = step * Math.ceil(Math.min(most, Math.max(64, BYTES_AT_ONCE / Math.max(1, about))) / step)
   // The least: whatever else allocates meanwhile (a compiler) only adds.
   let least = Number.POSITIVE_INFINITY
   for (let count = 0; count < (exact?.maxBytes === undefined ? 2 : 6); count += 1) {

@@ -3,7 +3,7 @@ import { type BoundRoute, Front } from './admission/front.ts'
 import { Keeper } from './admission/keeper.ts'
 import { type Lease, PermitLease } from './admission/lease.ts'
 import { Queue } from './admission/queue.ts'
-import type { Call, Selector } from './call.ts'
+import { type Call, registered, type Selector } from './call.ts'
 import { type Clock, nextTurn, SystemClock, Timeline } from './clock.ts'
 import type { Config, ConfigInput } from './config/types.ts'
 import { Draining, type DrainOptions, type StopReport } from './control/draining.ts'
@@ -26,7 +26,7 @@ export interface AdmissionCoreOptions {
   /** Enabled from the start with this configuration; absent: starts disabled. */
   readonly config?: ConfigInput | undefined
   /** The key selectors that a configuration may name. */
-  readonly selectors?: { readonly [name: string]: Selector } | undefined
+  readonly selectors?: { readonly [name: string]: Selector | undefined } | undefined
   /** Default: the host's monotonic clock. */
   readonly clock?: Clock | undefined
   /**
@@ -79,10 +79,13 @@ export class AdmissionCore {
   /** Where calls are counted that no limit applies to (ADM-11). */
   readonly #unmetered: Program
 
-  /** @throws {AdmissionConfigError} when `config` is invalid. */
+  /**
+   * @throws {AdmissionConfigError} when `config` is invalid.
+   * @throws {TypeError} when a selector is no function.
+   */
   constructor(options: AdmissionCoreOptions = {}) {
     const { clock = new SystemClock(), config, onPublish } = options
-    const selectors = new Map(Object.entries(options.selectors ?? {}))
+    const selectors = registered(options.selectors)
     this.#timeline = new Timeline(clock)
     this.#kernel = new Kernel()
     this.#totals = noTotals()

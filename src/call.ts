@@ -32,3 +32,22 @@ export type KeyRecord = { readonly [selector: string]: string | undefined }
 export type KeyFunction = (selector: string) => string | undefined
 /** A key selector of the core: a function of the call. `undefined` leaves the call unpartitioned. */
 export type Selector = (call: Call) => string | undefined
+
+/**
+ * Selectors by name, as a configuration may name them; one that is `undefined` is as good as absent.
+ *
+ * @throws {TypeError} when one is no function.
+ */
+export function registered<S>(selectors: { readonly [name: string]: S | undefined } = {}): ReadonlyMap<string, S> {
+  const byName = new Map<string, S>()
+  for (const [name, selector] of Object.entries(selectors)) {
+    if (selector === undefined) continue
+    if (typeof selector !== 'function') {
+      throw new TypeError(
+        `Cannot register selector '${name}': must be a function, is ${selector === null ? null : typeof selector}`,
+      )
+    }
+    byName.set(name, selector)
+  }
+  return byName
+}

@@ -1,5 +1,6 @@
 import type { Context, Env, Hono, MiddlewareHandler } from 'hono'
 import { AdmissionCore, type AdmissionCoreOptions } from '../admission-core.ts'
+import { registered } from '../call.ts'
 import { type Clock, SystemClock, Timeline } from '../clock.ts'
 import type { ConfigInput } from '../config/types.ts'
 import type { PublishEvent } from '../control/reporter.ts'
@@ -20,7 +21,7 @@ export interface AdmissionOptions<E extends Env = Env> {
   /** The first configuration. Left out: admission starts disabled, and limits nothing until it is enabled. */
   readonly config?: ConfigInput
   /** Key selectors by name, for `partitions` and `delivery`; `undefined` leaves a request unpartitioned. */
-  readonly selectors?: { readonly [name: string]: (c: Context<E>) => string | undefined }
+  readonly selectors?: { readonly [name: string]: ((c: Context<E>) => string | undefined) | undefined }
   /**
    * Replaces contract and method of the matched route. For handlers written `(c, next)`, which look like middleware,
    * and for limits that follow something else than routes.
@@ -86,7 +87,7 @@ export interface Admission {
  * ```
  */
 export function createAdmission<E extends Env = Env>(options: AdmissionOptions<E> = {}): Admission {
-  const selectors: ReadonlyMap<string, ContextSelector> = new Map(Object.entries(options.selectors ?? {}))
+  const selectors = registered<ContextSelector>(options.selectors)
   const core = new AdmissionCore(coreOptions(options, selectors))
   const tags = new EntityTags(core)
   const middleware = admissionMiddleware({

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ConfigInput, PartitionInput, RateConfig } from '../../src/config/types.ts'
+import { AdmissionConfigError } from '../../src/errors.ts'
 import { expectQuiet, type Setup, setup } from '../support/core.ts'
 
 const queue = { maxQueuedCalls: 100, maxQueueDelayMs: 1000 }
@@ -89,6 +90,16 @@ describe('partitions', () => {
     running.release()
     other.release()
     expectQuiet({ core, clock })
+  })
+
+  it('CFG-2 a selector that is undefined is not registered, and one that is no function is refused by name', () => {
+    const config: ConfigInput = { global: { partitions: { tenant: { concurrency: 1 } } } }
+    expect(() => setup(config, { selectors: { tenant: undefined } })).toThrow(AdmissionConfigError)
+    expect(setup({}, { selectors: { tenant: undefined } }).core.plan({}).refusals).toEqual([])
+    for (const selector of ['null', '"tenant"', '{}']) {
+      const selectors = JSON.parse(`{ "tenant": ${selector} }`)
+      expect(() => setup({}, { selectors })).toThrow(/^Cannot register selector 'tenant': must be a function, is /)
+    }
   })
 
   it('CFG-2 a key that only the prototype of the record has is no key', () => {

@@ -347,6 +347,8 @@ describe('key selectors', () => {
   it('CFG-2 a configuration that names an unknown selector is refused when admission is created', () => {
     expect(() => createAdmission({ config: partitioned })).toThrow(/tenant/)
     expect(() => createAdmission({ config: partitioned, selectors: { Tenant: () => 'a' } })).toThrow(/tenant/)
+    expect(() => createAdmission({ config: partitioned, selectors: { tenant: undefined } })).toThrow(/tenant/)
+    expect(() => createAdmission({ selectors: JSON.parse('{ "tenant": 1 }') })).toThrow(TypeError)
   })
 
   it('CFG-2 selectors may have the names of object internals', async () => {

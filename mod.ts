@@ -48,7 +48,7 @@ export type {
 } from './src/config/types.ts'
 export type { DrainOptions, StopReport } from './src/control/draining.ts'
 export type { State } from './src/control/lifecycle.ts'
-export type { PublicState, PublishEvent, WriteOptions } from './src/control/reporter.ts'
+export type { PublicState, PublishEvent, PublishHook, WriteOptions } from './src/control/reporter.ts'
 export type {
   DefinedLabels,
   DeliverySnapshot,

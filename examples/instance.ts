@@ -35,9 +35,6 @@ const admission = createAdmission({
   config: { global: { concurrency: 100 }, queue: { maxQueuedCalls: 200, maxQueueDelayMs: 2000 } },
   onPublish({ who, from, to }) {
     console.log(JSON.stringify({ who, from, to }))
-    // An operator's drain and resume are for gateways, too; that of a signal they have heard of already.
-    if (to.draining && !from.draining) void announcer?.draining('operator')
-    if (from.draining && !to.draining) void announcer?.start()
   },
 })
 

@@ -9,7 +9,7 @@ import type { Config, ConfigInput } from './config/types.ts'
 import { Draining, type DrainOptions, type StopReport } from './control/draining.ts'
 import { Lifecycle, type State } from './control/lifecycle.ts'
 import { Publication } from './control/publication.ts'
-import { type PublishEvent, Reporter, type WriteOptions } from './control/reporter.ts'
+import { type PublishHook, Reporter, type WriteOptions } from './control/reporter.ts'
 import { Retirement } from './control/retirement.ts'
 import { type Snapshot, takeSnapshot } from './control/snapshot.ts'
 import { type Prepared, planOf, prepareFirst, prepareNext } from './control/update.ts'
@@ -35,7 +35,7 @@ export interface AdmissionCoreOptions {
    */
   readonly ownTimers?: boolean | 'look' | undefined
   /** Told of every change, for an audit log. What it throws changes nothing and fails nobody (ADX-6). */
-  readonly onPublish?: ((event: PublishEvent) => void | Promise<void>) | undefined
+  readonly onPublish?: PublishHook | undefined
 }
 
 /** A complete candidate, or a function that makes one from the current configuration. */
@@ -275,6 +275,11 @@ export class AdmissionCore {
   rateStatus(contract?: string, method?: string): RateStatus | undefined {
     const program = this.#publication.current
     return program === null ? undefined : rateStatusOf(program.route(contract, method), this.#timeline.nowMs())
+  }
+
+  /** Tells one more hook of every change, like `onPublish`, until the function that is returned is called (ADX-5). */
+  watch(hook: PublishHook): () => void {
+    return this.#reporter.watch(hook)
   }
 
   snapshot(): Snapshot {

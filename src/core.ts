@@ -46,7 +46,7 @@ export type {
 } from './config/types.ts'
 export type { DrainOptions, StopReport } from './control/draining.ts'
 export type { State } from './control/lifecycle.ts'
-export type { PublicState, PublishEvent, WriteOptions } from './control/reporter.ts'
+export type { PublicState, PublishEvent, PublishHook, WriteOptions } from './control/reporter.ts'
 export type {
   DefinedLabels,
   DeliverySnapshot,

@@ -24,14 +24,23 @@ export interface PublishEvent {
   readonly plan: Plan | null
 }
 
-/** Tells the audit hook of changes. The hook can neither fail a change nor undo one (ADX-6). */
+export type PublishHook = (event: PublishEvent) => void | Promise<void>
+
+/** Tells hooks of changes, in the order in which they came. No hook can fail a change or undo one (ADX-6). */
 export class Reporter {
-  readonly #onPublish: ((event: PublishEvent) => void | Promise<void>) | undefined
+  readonly #hooks: Set<PublishHook>
   readonly #state: () => PublicState
 
-  constructor(onPublish: ((event: PublishEvent) => void | Promise<void>) | undefined, state: () => PublicState) {
-    this.#onPublish = onPublish
+  constructor(onPublish: PublishHook | undefined, state: () => PublicState) {
+    this.#hooks = new Set(onPublish === undefined ? [] : [onPublish])
     this.#state = state
+  }
+
+  /** One more hook, until the function that is returned is called. */
+  watch(hook: PublishHook): () => void {
+    const own: PublishHook = (event) => hook(event) // so that a hook may be given twice
+    this.#hooks.add(own)
+    return () => void this.#hooks.delete(own)
   }
 
   /** Makes a change and reports it, unless it changed nothing. What the change throws comes out, unreported. */
@@ -39,13 +48,15 @@ export class Reporter {
     const from = this.#state()
     const result = change()
     const to = this.#state()
-    if (!isSame(from, to) && this.#onPublish !== undefined) this.#report({ who, from, to, plan: result.plan })
+    if (!isSame(from, to)) this.#report({ who, from, to, plan: result.plan })
     return result
   }
 
   #report(event: PublishEvent): void {
-    const report = async (): Promise<void> => this.#onPublish?.(event)
-    report().catch(() => undefined)
+    for (const hook of [...this.#hooks]) {
+      const report = async (): Promise<void> => hook(event)
+      report().catch(() => undefined)
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import type { AdmissionCore } from '../admission-core.ts'
 import { type Clock, SystemClock } from '../clock.ts'
+import type { PublicState } from '../control/reporter.ts'
 import { type Announcer, type Platform, Shutdown } from './shutdown.ts'
 import type { Phase, ShutdownReport } from './shutdown-report.ts'
 import { completeWindows, DEFAULT_WINDOWS, type PartialWindows } from './windows.ts'
@@ -108,7 +109,7 @@ export function attend<Server>(
     // A turn later, so that whoever awaits `stopped` has seen it.
     if (first !== undefined && exit) clock.callAt(clock.nowMs(), () => host.exit(exitCode))
   })
-  if (announcer !== undefined) startAnnouncing(announcer)
+  if (announcer !== undefined) announceDrains(core, announcer, shutdown)
 
   return {
     server: host.server,
@@ -122,9 +123,23 @@ export function attend<Server>(
   }
 }
 
-/** A gateway that cannot be told takes no instance down; the announcer itself repeats and reports it (GWY-7). */
-async function startAnnouncing(announcer: Announcer): Promise<void> {
+/** Gateways hear of this instance, and of each drain and return of it; of the last one from the shutdown (GWY-7). */
+function announceDrains(core: AdmissionCore, announcer: Announcer, shutdown: Shutdown): void {
+  const unwatch = core.watch(({ from, to }) => {
+    if (shutdown.phase !== 'serving' || isClosing(from) === isClosing(to)) return
+    void tell(() => (isClosing(to) ? announcer.draining('operator') : announcer.start()))
+  })
+  void shutdown.stopped.then(unwatch)
+  void tell(() => announcer.start())
+}
+
+function isClosing({ state, draining }: PublicState): boolean {
+  return draining || state === 'stopped'
+}
+
+/** A gateway that cannot be told takes no instance down; the announcer itself repeats and reports it. */
+async function tell(telling: () => unknown): Promise<void> {
   try {
-    await announcer.start()
+    await telling()
   } catch {}
 }

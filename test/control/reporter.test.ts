@@ -90,3 +90,29 @@ describe('onPublish', () => {
     expect(events.map(({ who }) => who)).toEqual(['winner'])
   })
 })
+
+describe('watch', () => {
+  it('ADX-5 tells each hook after onPublish, until it is taken back; one may be given twice', async () => {
+    const told: string[] = []
+    const { core } = setup(limit(1), { onPublish: () => void told.push('first') })
+    const hook = ({ to }: PublishEvent): void => void told.push(`${to.generation}`)
+    const ends = [core.watch(hook), core.watch(hook)]
+    await core.update(limit(2))
+    ends[0]?.()
+    ends[0]?.()
+    await core.update(limit(3))
+    ends[1]?.()
+    await core.update(limit(4))
+    expect(told).toEqual(['first', '2', '2', 'first', '3', 'first'])
+  })
+
+  it('ADX-6 a hook that throws or rejects keeps no other from hearing', async () => {
+    const { core } = setup(limit(1))
+    const told: number[] = []
+    core.watch(() => expect.unreachable())
+    core.watch(() => Promise.reject(new Error('no')))
+    core.watch(({ to }) => void told.push(to.generation))
+    await core.update(limit(2))
+    expect(told).toEqual([2])
+  })
+})

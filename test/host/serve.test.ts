@@ -163,6 +163,49 @@ describe('the announcer', () => {
   })
 })
 
+describe('a drain by hand', () => {
+  it('GWY-7 ADX-5 gateways hear of each drain and of each return', async () => {
+    const announcer = new FakeAnnouncer()
+    const { core, clock } = attended({ announcer })
+    core.drain({ announceMs: 100 })
+    clock.advance(100)
+    core.drain()
+    await core.update({ global: { concurrency: 2 } })
+    expect(announcer.told).toEqual(['start', 'draining: operator'])
+    core.resume()
+    core.resume()
+    core.drain()
+    expect(announcer.told).toEqual(['start', 'draining: operator', 'start', 'draining: operator'])
+  })
+
+  it('GWY-7 they hear of a stop, too', () => {
+    const announcer = new FakeAnnouncer()
+    const { core } = attended({ announcer })
+    void core.stop()
+    expect(announcer.told).toEqual(['start', 'draining: operator'])
+  })
+
+  it('GWY-7 what comes with a signal they hear once, and what comes after the end not at all', async () => {
+    const announcer = new FakeAnnouncer()
+    const { core, flush, handle, send } = attended({ announcer })
+    send('SIGTERM')
+    core.drain()
+    core.resume()
+    send('SIGINT')
+    await handle.stopped
+    await flush()
+    expect(announcer.told).toEqual(['start', 'draining: SIGTERM', 'offline'])
+  })
+
+  it('GWY-7 an announcer that fails fails no drain', async () => {
+    const fail = (): Promise<void> => Promise.reject(new Error('no gateway'))
+    const { core, flush } = attended({ announcer: { start: fail, draining: fail, offline: fail } })
+    core.drain()
+    await flush()
+    expect(core.draining).toBe(true)
+  })
+})
+
 describe('options', () => {
   it('DRN-5 windows are checked before anything listens', () => {
     expect(() => completeOptions({ announceMs: -1 })).toThrow(/announceMs -1/)

@@ -63,7 +63,7 @@ export interface Announcer {
  * Makes the announcer of an instance; nothing is sent before `start()` (RUN-1).
  *
  * @throws {GatewayInputError} when a gateway would refuse what it says of the instance.
- * @throws {TypeError} when a gateway's URL is none.
+ * @throws {TypeError} when a gateway's URL is none, or the token is no bearer token.
  *
  * @example
  * ```ts

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type Clock, SystemClock } from '../clock.ts'
+import { isBearerToken } from '../hono/bearer.ts'
 import { type Fetch, hostFetch, within } from './fetch.ts'
 import type { UpstreamEvent } from './upstream-events.ts'
 import type { EventsAnswer } from './upstreams.ts'
@@ -48,11 +49,14 @@ export class RegistryClient {
   readonly #fetch: Fetch
   readonly #clock: Clock
 
-  /** @throws {TypeError} when `url` is not an absolute http or https URL. */
+  /** @throws {TypeError} when `url` is not an absolute http or https URL, or no request can carry `token`. */
   constructor({ url, token, timeoutMs = 2000, fetch = hostFetch, clock = new SystemClock() }: RegistryClientOptions) {
     const { protocol } = new URL(url)
     if (protocol !== 'http:' && protocol !== 'https:') {
       throw new TypeError(`Cannot reach a registry by ${protocol} (use http or https)`)
+    }
+    if (!isBearerToken(token)) {
+      throw new TypeError('Cannot reach a registry: its token is empty or no bearer token (RFC 6750)')
     }
     this.#url = url.replace(/\/+$/, '')
     this.#token = token

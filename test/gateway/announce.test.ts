@@ -479,6 +479,8 @@ describe('what it is made of', () => {
       expect(() => scene(options)).toThrow(GatewayInputError)
     }
     for (const gateway of ['nowhere', 'ftp://g.test']) expect(() => scene({ gateways: [gateway] })).toThrow(TypeError)
+    for (const token of ['', 'with spaces', 'broken\n'])
+      expect(() => scene({ token })).toThrow(/token .* no bearer token/)
   })
 })
 

@@ -59,6 +59,8 @@ for (const [group, all] of results) {
   verdicts.push(...report.verdicts)
   console.log(report.text)
 }
+if (values.quick)
+  console.log('Times of a quick run say nothing: it only shows that every case works, and checks exact counts.\n')
 console.log('### Goals\n\n| goal | what | is | wanted | met |\n| --- | --- | ---: | ---: | --- |')
 for (const { goal, what, value, wanted, isMet } of verdicts) {
   console.log(`| ${goal} | ${what} | ${value} | ${wanted} | ${isMet ? 'yes' : 'no'} |`)

@@ -223,9 +223,10 @@ async function bytesOf(subject: Subject, inSample: number): Promise<number> {
   }
   const about = await sample(step * Math.ceil(64 / step))
   const n = step * Math.ceil(Math.min(most, Math.max(64, BYTES_AT_ONCE / Math.max(1, about))) / step)
-  // The least: whatever else allocates meanwhile (a compiler) only adds.
+  // The least: whatever else allocates meanwhile (a compiler) only adds. So one that is too many is looked at for longer.
+  const { maxBytes } = exact ?? {}
   let least = Number.POSITIVE_INFINITY
-  for (let count = 0; count < (exact?.maxBytes === undefined ? 2 : 6); count += 1) {
+  for (let count = 0; count < (maxBytes === undefined ? 2 : Math.round(least) > maxBytes ? 24 : 6); count += 1) {
     least = Math.min(least, await sample(n))
   }
   return least

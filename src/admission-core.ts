@@ -203,8 +203,10 @@ export class AdmissionCore {
     const built = typeof candidate === 'function' ? await candidate(source.config) : candidate
     const steps = prepareNext(built, source, this.#workshop)
     let step = steps.next()
+    let turn = step.done === true ? undefined : nextTurn()
     while (step.done !== true) {
-      await nextTurn()
+      await turn
+      turn = nextTurn() // before the step, so that what a timer takes passes with work (`update.whole`)
       step = steps.next()
     }
     const prepared = step.value

@@ -101,9 +101,7 @@ export class Admission {
     // As in `judge`: nobody waits, so there is no order.
     if (this.#ledger.calls === 0) {
       const partition = roomyPartition(keyed[0], firstKey, nowMs)
-      if (partition !== undefined && route.hasSlots && route.takeOrLack(nowMs) === null) {
-        return this.#enter(route, partition, nowMs)
-      }
+      if (partition !== undefined && route.takeIfRoom(nowMs)) return this.#enter(route, partition, nowMs)
     }
     return this.#judgeGates(route, call, [firstKey], nowMs)
   }

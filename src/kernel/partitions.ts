@@ -90,7 +90,12 @@ export class PartitionPool {
 
   /** May this entry be used: is it in the pool, or can room be made for it? */
   canHold(partition: Partition, nowMs: number): boolean {
-    if (partition.heapIndex !== -1 || this.#partitions.size < this.config.maxPartitions) return true
+    return partition.heapIndex !== -1 || this.#canAdd(partition, nowMs)
+  }
+
+  /** The same for one that is not in the heap, which an entry may be while it is busy. Apart, being rare (`core.partition`). */
+  #canAdd(partition: Partition, nowMs: number): boolean {
+    if (this.#partitions.size < this.config.maxPartitions) return true
     return this.#partitions.get(partition.id) === partition || this.#victim(nowMs) !== undefined
   }
 

@@ -103,10 +103,13 @@ export class Route {
     return this.global.hasRoom && this.contract.hasRoom && this.method.hasRoom
   }
 
-  /**
-   * Takes one of everything that needs no key, or nothing; then says which rate is lacking. For a call while nobody waits
-   * that has seen {@link hasSlots}.
-   */
+  /** Takes one of everything that needs no key, or nothing. For a call while nobody waits. */
+  takeIfRoom(nowMs: number): boolean {
+    if (this.timed.length > 0) return this.hasSlots && this.takeOrLack(nowMs) === null
+    return Concurrency.takeEach(this.global, this.contract, this.method)
+  }
+
+  /** As {@link takeIfRoom}, for a call that has seen {@link hasSlots}; says which rate is lacking. */
   takeOrLack(nowMs: number): ScopedRate | null {
     const { timed } = this
     const last = timed.length - 1

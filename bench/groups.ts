@@ -3,7 +3,7 @@ import { heapGroup, leakGroup } from './cases/heap.ts'
 import { honoGroups } from './cases/hono.ts'
 import { overloadGroup } from './cases/overload.ts'
 import { coldPartitionGroup, partitionGroups } from './cases/partition.ts'
-import { otherPeerGroup, peerGroup } from './cases/peers.ts'
+import { otherPeerGroup, peerGroups } from './cases/peers.ts'
 import { cancelGroup, deadlineGroup, depthGroup, otherQueueGroup, queueGroups } from './cases/queue.ts'
 import { socketGroup } from './cases/socket.ts'
 import { updateGroups } from './cases/update.ts'
@@ -16,7 +16,7 @@ export const GROUPS: readonly Group[] = [
   updatedGroup,
   ...partitionGroups,
   coldPartitionGroup,
-  peerGroup,
+  ...peerGroups,
   otherPeerGroup,
   ...queueGroups,
   otherQueueGroup,

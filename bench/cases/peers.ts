@@ -80,28 +80,33 @@ const cockatiel = awaited('cockatiel.execute', () => {
   return () => policy.execute(job)
 })
 
-export const peerGroup: Group = {
-  name: 'peer.immediate',
-  contestants: () => [
-    semaphore,
-    { name: 'ours.immediate.1', make: () => oursSynchronous(ONE_SCOPE) },
-    { name: 'ours.immediate.3', make: () => oursSynchronous(THREE_SCOPES) },
-    cockatiel,
-    awaited('ours.execute.3', () => ours(THREE_SCOPES)),
-  ],
-  ratios: [
-    { of: 'ours.immediate.3', to: ['async-sema.tryAcquire'], goal: 'P9', max: 1.5 },
-    { of: 'ours.immediate.1', to: ['async-sema.tryAcquire'], goal: 'P9', max: 1.2 },
-    { of: 'ours.execute.3', to: ['cockatiel.execute'], goal: 'P10', max: 1 },
-    { of: 'ours.immediate.3', to: ['cockatiel.execute'], goal: 'P11', max: 0.2 },
-  ],
+const synchronous = (scopes: 1 | 3): Contestant => ({
+  name: `ours.immediate.${scopes}`,
+  make: () => oursSynchronous(scopes === 1 ? ONE_SCOPE : THREE_SCOPES),
+})
+const executed = awaited('ours.execute.3', () => ours(THREE_SCOPES))
+
+/** One of ours beside one peer, in a process of their own. */
+function pair(goal: string, of: Contestant, to: Contestant, max: number): Group {
+  return {
+    name: `peer.${of.name}:${to.name}`,
+    contestants: () => [to, of],
+    ratios: [{ of: of.name, to: [to.name], goal, max }],
+  }
 }
+
+export const peerGroups: readonly Group[] = [
+  pair('P9', synchronous(1), semaphore, 1.2),
+  pair('P9', synchronous(3), semaphore, 1.5),
+  pair('P10', executed, cockatiel, 1),
+  pair('P11', synchronous(3), cockatiel, 0.2),
+]
 
 /** Those that are in no goal; apart, so that they share no heap with those that are. */
 export const otherPeerGroup: Group = {
   name: 'peer.other',
   contestants: () => [
-    awaited('ours.execute.3', () => ours(THREE_SCOPES)),
+    executed,
     awaited('async-sema.acquire', () => {
       const sema = new Sema(100, { capacity: 100 })
       return async () => {

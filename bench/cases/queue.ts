@@ -5,7 +5,7 @@ import PQueue from 'p-queue'
 import type { Answer } from '../../src/admission/admit.ts'
 import { AdmissionCore, type BoundRoute } from '../../src/admission-core.ts'
 import { ManualClock } from '../../src/manual-clock.ts'
-import type { Contestant, Group } from '../engine.ts'
+import type { Contestant, Group, Size } from '../engine.ts'
 import { type CountingClock, StillClock } from '../still-clock.ts'
 import { expectActive } from './leases.ts'
 import { CONTRACT, METHOD, threeScopes } from './limits.ts'
@@ -87,24 +87,38 @@ function ours(depth: number, name = 'ours.queue', threeLevels = false): Contesta
   }
 }
 
-const PEERS: readonly ((depth: number) => Contestant)[] = [
-  (depth) =>
-    drained('async-sema.queue', depth, ({ job }) => {
-      const sema = new Sema(1, { capacity: depth })
-      return async (turn) => {
-        await sema.acquire()
-        try {
-          return await job(turn)
-        } finally {
-          sema.release()
+interface Peer {
+  readonly name: string
+  readonly contestant: (depth: number) => Contestant
+  readonly max: number
+}
+
+const PEERS: readonly Peer[] = [
+  {
+    name: 'async-sema.queue',
+    max: 1.1,
+    contestant: (depth) =>
+      drained('async-sema.queue', depth, ({ job }) => {
+        const sema = new Sema(1, { capacity: depth })
+        return async (turn) => {
+          await sema.acquire()
+          try {
+            return await job(turn)
+          } finally {
+            sema.release()
+          }
         }
-      }
-    }),
-  (depth) =>
-    drained('cockatiel.queue', depth, ({ job }) => {
-      const policy = new BulkheadPolicy(1, depth)
-      return (turn) => policy.execute(() => job(turn))
-    }),
+      }),
+  },
+  {
+    name: 'cockatiel.queue',
+    max: 0.65,
+    contestant: (depth) =>
+      drained('cockatiel.queue', depth, ({ job }) => {
+        const policy = new BulkheadPolicy(1, depth)
+        return (turn) => policy.execute(() => job(turn))
+      }),
+  },
 ]
 
 const OTHER_PEERS: readonly ((depth: number) => Contestant)[] = [
@@ -123,14 +137,14 @@ const OTHER_PEERS: readonly ((depth: number) => Contestant)[] = [
 const DEPTHS = [10, 1000, 10_000] as const
 const DEPTHS_OF: { readonly [S in 'quick' | 'full']: readonly number[] } = { quick: [10, 1000], full: DEPTHS }
 
-export const queueGroups: readonly Group[] = DEPTHS.map((depth) => ({
-  name: `queue.release@${depth}`,
-  contestants: (size) => (DEPTHS_OF[size].includes(depth) ? [ours(depth), ...PEERS.map((peer) => peer(depth))] : []),
-  ratios: [
-    { of: `ours.queue@${depth}`, to: [`async-sema.queue@${depth}`], goal: 'P12', max: 1.1 },
-    { of: `ours.queue@${depth}`, to: [`cockatiel.queue@${depth}`], goal: 'P12', max: 0.65 },
-  ],
-}))
+/** Ours beside one peer at one depth, in a process of their own. */
+export const queueGroups: readonly Group[] = DEPTHS.flatMap((depth) =>
+  PEERS.map(({ name, contestant, max }) => ({
+    name: `queue.release@${depth}:${name}`,
+    contestants: (size: Size) => (DEPTHS_OF[size].includes(depth) ? [ours(depth), contestant(depth)] : []),
+    ratios: [{ of: `ours.queue@${depth}`, to: [`${name}@${depth}`], goal: 'P12', max }],
+  })),
+)
 
 export const otherQueueGroup: Group = {
   name: 'queue.other',

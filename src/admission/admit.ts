@@ -200,30 +200,38 @@ export class Admission {
     const before = this.#happened()
     const oneWay = policy.queueOneWayCalls ? undefined : call.oneWay
     if (this.#happened() !== before) return this.overtaken.keep(call, { oneWay })
-    if (oneWay === true) return this.#turnAway(route, keyed, behind, 'one_way', lacksTurnOnly, nowMs)
+    if (oneWay === true) {
+      if (this.#hasRoomNow(behind, lacksTurnOnly, nowMs)) return this.overtaken.keep(call, { oneWay })
+      return this.#turnAway(route, keyed, behind, 'one_way', lacksTurnOnly, nowMs)
+    }
     const tooLate = route.isPlain ? undefined : tooLateIn(resourcesOf(route, keyed), policy, nowMs)
     if (tooLate !== undefined) return this.#refuse(tooLate)
     if (this.#ledger.calls >= policy.maxQueuedCalls) {
+      if (this.#hasRoomNow(behind, lacksTurnOnly, nowMs)) return this.overtaken.keep(call, asked(policy, oneWay, {}))
       return this.#turnAway(route, keyed, behind, 'queue_calls', lacksTurnOnly, nowMs)
     }
     const declared = call.bytes ?? 0
     const bytes = bytesOf(declared, policy)
-    if (this.#happened() !== before) {
-      return this.overtaken.keep(call, policy.queueOneWayCalls ? { bytes: declared } : { oneWay, bytes: declared })
-    }
+    if (this.#happened() !== before) return this.overtaken.keep(call, asked(policy, oneWay, { bytes: declared }))
     if (bytes > 0 && this.#ledger.bytes + bytes > policy.maxQueuedBytes) {
+      if (this.#hasRoomNow(behind, lacksTurnOnly, nowMs)) {
+        return this.overtaken.keep(call, asked(policy, oneWay, { bytes: declared }))
+      }
       return this.#turnAway(route, keyed, behind, 'queue_bytes', lacksTurnOnly, nowMs)
     }
     const signal = typeof call.signal === 'function' ? call.signal() : call.signal
-    // A release in the meantime may have made room, too.
-    if (this.#happened() !== before || (!lacksTurnOnly && this.#queue.hasRoom(behind, nowMs))) {
-      const read = { bytes: declared, signal }
-      return this.overtaken.keep(call, policy.queueOneWayCalls ? read : { ...read, oneWay })
+    if (this.#happened() !== before || this.#hasRoomNow(behind, lacksTurnOnly, nowMs)) {
+      return this.overtaken.keep(call, asked(policy, oneWay, { bytes: declared, signal }))
     }
     if (signal?.aborted === true) return this.#refuse(ABORTED)
     const listener = signal === undefined ? null : this.#listenTo(signal)
     if (keyed !== NONE) enter(keyed, nowMs)
     return this.#queue.enqueue(route, keyed, bytes, listener, nowMs)
+  }
+
+  /** What is read of a call may release another and make room, which is not among what {@link #happened}. */
+  #hasRoomNow(behind: Resource, lacksTurnOnly: boolean, nowMs: number): boolean {
+    return !lacksTurnOnly && this.#queue.hasRoom(behind, nowMs)
   }
 
   // Apart, so that only calls with a signal pay for the closure (`queue.release`).
@@ -248,7 +256,7 @@ export class Admission {
     return refusal(resource.reason, resource.scope.name, resource.msUntilRoom(nowMs, resource.waiting))
   }
 
-  /** What a call that is being judged must not miss; anything more than before is another number. */
+  /** What a call that is being judged must not miss, but for releases; anything more than before is another number. */
   #happened(): number {
     return this.#totals.admitted + this.#totals.queued + this.overtaken.changes
   }
@@ -257,6 +265,11 @@ export class Admission {
     countRefusal(this.#totals, answer.reason)
     return answer
   }
+}
+
+/** What a call has been asked before it waits; one-way only where that matters. */
+function asked(policy: QueueConfig, oneWay: boolean | undefined, read: Call): Call {
+  return policy.queueOneWayCalls ? read : { ...read, oneWay }
 }
 
 function enterPartition(partition: Partition, nowMs: number): void {

@@ -20,19 +20,23 @@ export interface PublishEvent {
   readonly who: unknown
   readonly from: PublicState
   readonly to: PublicState
-  /** What a new configuration changed; null for the other writers. */
+  /** What a new configuration changed; null for disable, drain, resume and stop. */
   readonly plan: Plan | null
 }
 
 export type PublishHook = (event: PublishEvent) => void | Promise<void>
 
-/** Tells hooks of changes, in the order in which they came. No hook can fail a change or undo one (ADX-6). */
+/** Tells each hook of all changes, in the order in which they came. No hook can fail a change or undo one (ADX-6). */
 export class Reporter {
   readonly #hooks: Set<PublishHook>
+  readonly #untold: PublishEvent[]
+  #isTelling: boolean
   readonly #state: () => PublicState
 
   constructor(onPublish: PublishHook | undefined, state: () => PublicState) {
     this.#hooks = new Set(onPublish === undefined ? [] : [onPublish])
+    this.#untold = []
+    this.#isTelling = false
     this.#state = state
   }
 
@@ -53,11 +57,21 @@ export class Reporter {
   }
 
   #report(event: PublishEvent): void {
-    for (const hook of [...this.#hooks]) {
-      const report = async (): Promise<void> => hook(event)
-      report().catch(() => undefined)
+    this.#untold.push(event)
+    // A hook has made this change: the others hear first of the one that it was told of.
+    if (this.#isTelling) return
+    this.#isTelling = true
+    for (let next = this.#untold.shift(); next !== undefined; next = this.#untold.shift()) {
+      for (const hook of [...this.#hooks]) void tell(hook, next)
     }
+    this.#isTelling = false
   }
+}
+
+async function tell(hook: PublishHook, event: PublishEvent): Promise<void> {
+  try {
+    await hook(event)
+  } catch {}
 }
 
 function isSame(from: PublicState, to: PublicState): boolean {

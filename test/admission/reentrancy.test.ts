@@ -169,6 +169,43 @@ describe("the caller's code inside a decision", () => {
     },
   )
 
+  it('ADM-5 ADM-10 a call that makes room while it says why it may not wait starts, whatever it says', () => {
+    for (const [name, value, queue] of [
+      ['oneWay', true, { maxQueuedCalls: 1 }],
+      ['oneWay', true, { maxQueuedCalls: 1, queueOneWayCalls: true }],
+      ['bytes', 11, { maxQueuedCalls: 1, maxQueuedBytes: 10 }],
+    ] as const) {
+      const { core, hold, clock } = setup({ global: { concurrency: 1 }, queue })
+      const running = hold()
+      let reads = 0
+      const read = (): unknown => {
+        reads += 1
+        running.release()
+        return value
+      }
+      const outer = core.admit(Object.defineProperty({}, name, { get: read }))
+      if (name === 'oneWay' && 'queueOneWayCalls' in queue) {
+        expect([outer instanceof Promise, reads]).toEqual([true, 0]) // it was not asked
+        running.release()
+        clock.advance(0)
+        continue
+      }
+      if (outer instanceof Promise || outer.kind === 'refused') throw new Error(`${name}: it waits or was refused`)
+      expect(reads).toBe(1)
+      outer.release()
+      expectQuiet({ core, clock })
+    }
+  })
+
+  it('ADM-5 a call that makes room where the queue is full starts', () => {
+    const contracts = { '/a': { concurrency: 1 }, '/b': { concurrency: 0 } }
+    const { core, hold } = setup({ contracts, queue: { maxQueuedCalls: 1 } })
+    const running = hold({ contract: '/a' })
+    expect(hold({ contract: '/b' }).waiting).toBe(true)
+    const call = Object.defineProperty({ contract: '/a' }, 'oneWay', { get: () => void running.release() })
+    expect(core.admit(call)).toMatchObject({ kind: 'admitted' })
+  })
+
   it.each(['signal', 'bytes', 'oneWay'])('DRN-3 reading %s may stop: its own call does not wait on', (name) => {
     const { core, hold, clock } = setup({ global: { concurrency: 1 }, queue: { maxQueuedCalls: 1 } })
     const running = hold()

@@ -115,4 +115,16 @@ describe('watch', () => {
     await core.update(limit(2))
     expect(told).toEqual([2])
   })
+
+  it('ADX-5 every hook hears of changes in their order, also of those that a hook makes', () => {
+    const { core } = setup(limit(1))
+    const told: string[] = []
+    core.watch(({ to }) => {
+      if (to.draining) core.resume()
+    })
+    core.watch(({ from, to }) => void told.push(`${from.draining} ${to.draining}`))
+    core.drain()
+    core.drain()
+    expect(told).toEqual(['false true', 'true false', 'false true', 'true false'])
+  })
 })

@@ -145,7 +145,8 @@ export class AdmissionCore {
    *
    * While disabled every call is admitted by one shared lease that holds nothing (ADM-11).
    *
-   * @throws what a key selector throws; nothing is held then (PAR-3).
+   * @throws what a selector or another function of the call throws; nothing is held then (PAR-3).
+   * @throws {RangeError} when the call comes to queue and its `bytes` are no count.
    */
   admit(call?: Call): Answer {
     return this.#front.admit(call)
@@ -182,7 +183,7 @@ export class AdmissionCore {
   /**
    * Replaces the whole configuration by a candidate, in one step, seen by the next call. Running calls and waiters go
    * on. A builder gets the current configuration and runs outside of any step; what it throws comes out unchanged. A
-   * large candidate is read and prepared over several turns of the event loop, none longer than a few milliseconds:
+   * large candidate is read and prepared over several turns of the event loop, in steps of about a millisecond:
    * leave it as it is until the promise settles.
    *
    * The source is `expectedGeneration`, or the generation current at this call; the candidate is never rebased.

@@ -32,8 +32,10 @@ export class SystemClock implements Clock {
 }
 
 /**
- * Lets everything else that is due go first. On the host's event loop, wherever the injected clock stands, and by a timer,
- * though it takes a millisecond: on Bun, and partly on Deno, a message comes before what sockets have brought (`update.load`).
+ * Lets everything else that is due on the host's event loop go first, wherever the injected clock stands.
+ *
+ * By a timer, though that takes a millisecond: on Bun, and partly on Deno, a message would come before what sockets have
+ * brought (`update.load`).
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 0))

@@ -4,7 +4,7 @@
  */
 export type Steps<T> = Generator<void, T, void>
 
-/** What planning and compiling do in one step: a millisecond, more or less. Scopes. */
+/** What planning and compiling do in one step: about a millisecond. Scopes. */
 export const SCOPES_PER_STEP = 2048
 
 export function atOnce<T>(steps: Steps<T>): T {

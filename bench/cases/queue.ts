@@ -294,7 +294,7 @@ export const cancelGroup: Group = {
   ],
 }
 
-/** Nobody gets a permit: all leave at their deadlines, which are one instant or one a millisecond. */
+/** Nobody gets a permit: all leave at their deadlines, which are one instant, or one for every four of them. */
 function expired(depth: number, apart: boolean): Contestant {
   return {
     name: `queue.expire.${apart ? 'apart' : 'together'}@${depth}`,

@@ -115,7 +115,7 @@ const CHANGES: { readonly [name: string]: (rules: number) => readonly [ConfigInp
   '.new': (rules) => [manyRules(0), manyRules(rules)],
 }
 
-/** The step that nobody may come between, and the longest that the event loop stands still. Microseconds and C. */
+/** What the kernel takes to commit, microseconds, and the longest that the event loop stands still, milliseconds; both in C. */
 async function commitsAndBlocks(rules: number, size: Size): Promise<readonly Reading[]> {
   const counterNs = await counterTime()
   const readings: Reading[] = []

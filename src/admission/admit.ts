@@ -78,7 +78,7 @@ export class Admission {
     if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
     // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
-    if (this.#ledger.calls === 0 && route.hasSlots) {
+    if (this.#ledger.calls === 0 && route.hasRoomInSlots) {
       const lacking = route.takeOrLack(nowMs)
       return lacking === null ? this.#start(route, 0) : this.#decide(route, call, NONE, lacking, nowMs)
     }

@@ -16,7 +16,7 @@ export interface DepartureParts {
   readonly lines: Lines
   readonly passes: Passes
   readonly onLeft: (program: Program) => void
-  /** Is nobody in this line passed, because its turn has only not come yet (QUE-11)? */
+  /** Is this line still to be looked at in a pending batch? Then nobody in it counts as passed (QUE-11). */
   readonly isPending: (line: Line) => boolean
 }
 
@@ -79,7 +79,7 @@ export class Departures {
   /** Room of these lines went to a call that did not wait: it passed all who do. */
   handedToNewcomer(lines: readonly Line[], nowMs: number): void {
     this.#passes.count(lines, Number.POSITIVE_INFINITY, this.#isPending)
-    for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = this.#totals.queued
+    for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullUpTo = this.#totals.queued
   }
 }
 

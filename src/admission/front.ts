@@ -76,7 +76,7 @@ export class Front {
     return this.admitBy(null, call, call.contract, call.method)
   }
 
-  /** A call by a way that is not kept, or by none. */
+  /** A call by no way, or by one that keeps nothing for it: from here on it does, unless the door is guarded. */
   admitBy(way: FrontRoute | null, call: Call, contract: string | undefined, method: string | undefined): Answer {
     if (this.#isGuarded) {
       this.#look()
@@ -132,12 +132,12 @@ class FrontRoute implements BoundRoute {
 
   admit(call: Call = NO_CALL): Answer {
     const { route } = this
-    if (route === null) return this.#admitOpen(call)
+    if (route === null) return this.#admitUnkept(call)
     return this.#front.admission.admit(route, call) ?? this.#front.admitOvertaken(this.#contract, this.#method)
   }
 
   // Apart, so that there is room to compile the rest of a permit's way into one piece (`core.immediate`).
-  #admitOpen(call: Call): Answer {
+  #admitUnkept(call: Call): Answer {
     const { open } = this
     if (open === null || call.signal !== undefined) {
       return this.#front.admitBy(this, call, this.#contract, this.#method)

@@ -20,7 +20,7 @@ export class Keeper implements CallKeeper {
     this.#onLeft = onLeft
   }
 
-  /** All at once, then the waiters that now fit start, in the same turn (ADM-5). */
+  /** All at once, then the waiters that now fit start, in the same turn (ADM-5) unless a batch is pending (QUE-11). */
   release(route: Route, partitions: Partition | readonly Partition[] | null): void {
     const { global, contract, method, program } = route
     Concurrency.releaseEach(global, contract, method)

@@ -93,7 +93,7 @@ export class Lane implements HeapItem {
       if (line === undefined) continue
       const { resource } = line
       resource.waiting += count
-      if (seenBy > 0 && resource.msUntilRoom(nowMs, 0) > 0) line.fullAt = seenBy
+      if (seenBy > 0 && resource.msUntilRoom(nowMs, 0) > 0) line.fullUpTo = seenBy
     }
   }
 
@@ -156,7 +156,7 @@ export class Line implements HeapItem {
   /** Lanes that need the resource but stand elsewhere: passed when its room goes to a newer call (ADM-6). */
   readonly strangers: Heap<Spot>
   /** The newest arrival number that has seen the resource without room; waiters up to it have lacked it. */
-  fullAt: number
+  fullUpTo: number
   /** May have room that nobody has been offered yet. */
   dirty: boolean
   /** While dirty the arrival that can be next in it, or one before; else when a timed resource gets room. */
@@ -167,7 +167,7 @@ export class Line implements HeapItem {
     this.resource = resource
     this.parked = new Heap()
     this.strangers = new Heap()
-    this.fullAt = 0
+    this.fullUpTo = 0
     this.dirty = false
     this.key = 0
     this.heapIndex = -1

@@ -25,8 +25,8 @@ export interface Lease {
 /**
  * What a lease holds besides the permits of its route's three slots, and how long its call waited.
  *
- * A number: nothing; milliseconds, and once they are released, that number's complement, −1 − n. A partition: that one, the
- * only one of its route, entered at once. So most leases need no object but themselves.
+ * A number: it holds nothing else, and waited so many milliseconds; −1 − n instead of n once its permits are released. A
+ * partition: it holds that one, the only one of its route, and did not wait. So most leases need no object but themselves.
  */
 export type Holding = number | Partition | Held
 
@@ -37,7 +37,7 @@ export interface Held {
   permits: boolean // still held?
 }
 
-/** Of a lease that held a partition alone. */
+/** Of a lease that held a partition alone and is released. */
 const LEFT: Held = { partitions: null, waitedMs: 0, place: null, permits: false }
 
 /**

@@ -37,10 +37,10 @@ export class Passes {
    */
   count(lines: readonly Line[], key: number, isPending: (line: Line) => boolean): void {
     let passed: Lane[] | undefined // as a rule nobody: a lane's own first is newer than whom it passes
-    for (const { strangers, fullAt } of lines) {
+    for (const { strangers, fullUpTo } of lines) {
       const oldest = strangers.peek()
       if (oldest === undefined) continue
-      const upTo = Math.min(key - 1, fullAt)
+      const upTo = Math.min(key - 1, fullUpTo)
       if (oldest.key > upTo) continue
       if (passed === undefined) this.#grants += 1
       const found = passed ?? []

@@ -18,7 +18,7 @@ import { type AbortListener, Waiter } from './waiter.ts'
 export const MAX_STARTS = 256
 
 /**
- * The only place where a call waits: one way in (enqueue), four ways out (dispatch, cancel, expire, stop).
+ * The only place where a call waits: one way in (enqueue), four ways out (start, abort, expire, stop).
  *
  * Every waiter stands in a lane, every lane in the line of one resource that it lacks (`lines.ts`). What gets room
  * marks its line dirty; dispatch goes through dirty lines, oldest lane first, and grants each lane or moves it to the
@@ -166,7 +166,7 @@ export class Queue {
   resized(resource: Resource): void {
     const line = this.#lines.of(resource)
     if (line === undefined) return
-    if (resource.msUntilRoom(0, 0) > 0) line.fullAt = this.#totals.queued
+    if (resource.msUntilRoom(0, 0) > 0) line.fullUpTo = this.#totals.queued
     else this.#lines.markDirty(line)
   }
 

@@ -21,8 +21,8 @@ export interface CallSource {
 /**
  * A request as the core sees it.
  *
- * Everything is read off the request when the core asks, so a call that finds room at once touches no header, body or
- * signal (RUN-2).
+ * Everything is read off the request when somebody asks, so a call that finds room at once touches no header, body or
+ * signal (RUN-2), unless one-way requests are acknowledged.
  */
 export class ContextCall implements Call {
   readonly contract: string | undefined

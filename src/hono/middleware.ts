@@ -89,7 +89,7 @@ export function admissionMiddleware(parts: MiddlewareParts): MiddlewareHandler<{
       inform(c, lease)
     }
 
-    // The one place where a lease ends, however the handler does (WEB-6), unless the body is to end it.
+    // The one place where the lease of an answered request ends, however the handler does (WEB-6), unless the body ends it.
     let isHeld = false
     try {
       await next()

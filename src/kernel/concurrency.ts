@@ -9,8 +9,8 @@ export const UNLIMITED: number = 2 ** 30
 /**
  * Permits of one scope, or of one partition: how many calls may run, and how many do.
  *
- * Lives in the kernel and is shared by every generation that names the scope (STA-1), so a resize acts at once and
- * counts whoever is running (CON-1). `active > limit` happens only after a shrink; nothing is taken until it is below
+ * That of a scope lives in the kernel and is shared by every generation that names the scope (STA-1), so a resize acts at
+ * once and counts whoever is running (CON-1). `active > limit` happens only after a shrink; nothing is taken until it is below
  * again (CON-2).
  */
 export class Concurrency implements Resource {
@@ -18,7 +18,7 @@ export class Concurrency implements Resource {
   waiting: number // waiters, ≥ 0
   line: object | null
   kept: 0 | 1
-  /** Does the current program name this scope? If not, it goes once nobody holds or awaits a permit (STA-3). */
+  /** Of a scope: does the current program name it? If not, it goes once nobody holds or awaits a permit (STA-3). */
   named: boolean
   // Last, next to what a partition adds: what every call looks at lies together (`core.partition`).
   limit: number // permits, ≥ 0; 0 is closed

@@ -6,8 +6,8 @@ import { Concurrency, UNLIMITED } from './concurrency.ts'
 import type { Scope } from './scope.ts'
 import { ScopedRate } from './scoped-rate.ts'
 
-/** How many stale places one look for a victim, or one sweep, sets right before it takes what it has. Entries. */
-const STEPS = 64
+/** How many stale places a sweep sets right, and a look for a victim before it takes a free one out of order. Entries. */
+const MAX_STALE = 64
 
 /**
  * The limits of one key. Busy while a call runs or waits in it; a busy one is never removed.
@@ -54,7 +54,7 @@ export class Partition extends Concurrency implements HeapItem {
  * The partitions of one scope and selector: one entry per key, at most `maxPartitions` of them, swept on use.
  *
  * Every entry is in the heap, ordered by a lower bound of the instant at which it may be forgotten, except busy ones
- * that a look for a victim came across; those come back when they fall idle. A hit therefore only stamps the entry.
+ * that a sweep or a look for a victim came across; those come back when they fall idle. A hit therefore only stamps the entry.
  * The heap's least entry is the oldest that can go without loss (PAR-2), or else the one with the least debt (PAR-4).
  */
 export class PartitionPool {
@@ -107,7 +107,7 @@ export class PartitionPool {
   }
 
   #add(partition: Partition, nowMs: number): void {
-    this.sweep(nowMs, STEPS)
+    this.sweep(nowMs, MAX_STALE)
     if (this.#partitions.size >= this.config.maxPartitions) {
       const victim = this.#victim(nowMs)
       assert(victim !== undefined, 'a partition enters a pool in which nothing can make room')
@@ -159,7 +159,7 @@ export class PartitionPool {
       if (!this.#settle(least)) continue
       const isLeast = least.key === wasKey || this.#idle.peek() === least
       const isFree = least.key <= nowMs
-      if (!isLeast && !(isFree && step >= STEPS)) continue
+      if (!isLeast && !(isFree && step >= MAX_STALE)) continue
       return isFree || this.config.onPartitionLimit === 'evict' ? least : undefined
     }
   }

@@ -2,7 +2,7 @@ import type { RefusalReason } from '../refusal.ts'
 import type { Scope } from './scope.ts'
 
 /**
- * Anything a call needs one of in order to start: a concurrency permit or a rate permit, of a scope or of one
+ * Anything a call needs one of in order to start: a concurrency permit, a rate permit or a place for a body, of a scope or of one
  * partition of it. Asking spends nothing; all that a call needs is taken in one synchronous step (ADM-1).
  */
 export interface Resource {

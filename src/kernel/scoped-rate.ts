@@ -5,7 +5,7 @@ import { type Rate, take } from './rate.ts'
 import type { Resource } from './resource.ts'
 import type { Scope } from './scope.ts'
 
-/** The rate of one scope, or of one partition. Keyed by scope and definition, so it survives every update (STA-2). */
+/** The rate of one scope, or of one partition. That of a scope is kept by scope and definition, so it outlives a time when admission is disabled (STA-2). */
 export class ScopedRate implements Resource {
   readonly scope: Scope
   readonly reason: RefusalReason
@@ -13,7 +13,7 @@ export class ScopedRate implements Resource {
   waiting: number // waiters, ≥ 0
   line: object | null
   kept: 0 | 1
-  /** Does the current program name this rate? If not, it is kept until a new one would behave the same (RAT-4). */
+  /** Of a scope: does the current program name this rate? If not, it is kept until a new one would behave the same (RAT-4). */
   named: boolean
 
   constructor(scope: Scope, reason: RefusalReason, config: RateConfig, nowMs: number) {

@@ -26,7 +26,7 @@ export class TokenBucket implements Rate {
     const units = this.#unitsAt(nowMs)
     const lacking = (ahead + 1) * replenishmentPeriodMs - units
     if (lacking <= 0) return 0
-    // After a millisecond in which every whole token was taken, this much more than fits may come in with the next.
+    // After a millisecond in which every whole token was taken, the next brings one unit less than this beyond what fits.
     const spill = ahead === 0 ? 0 : tokensPerPeriod - (tokenLimit - 1) * replenishmentPeriodMs
     if (spill <= 1) return Math.ceil(lacking / tokensPerPeriod)
     return this.#msWhileSpilling(units, ahead, spill)

@@ -42,7 +42,7 @@ export class Route {
   readonly global: Concurrency
   readonly contract: Concurrency
   readonly method: Concurrency
-  /** Of the resources, those that the three are not: rates. */
+  /** The rates of its scopes, in judging order. */
   readonly timed: readonly ScopedRate[]
   /** Of the gates, those that ask for a key. */
   readonly keyed: readonly KeyedGate[]
@@ -87,7 +87,7 @@ export class Route {
     return this.#gates ?? this.resources.map((resource) => ({ kind: 'resource', resource }))
   }
 
-  /** Has the route partitions, so that a lease may hold more than the three slots? */
+  /** May a call of the route be in partitions? */
   get hasPools(): boolean {
     return this.keyed.length > 0 && this.keyed.some(({ kind }) => kind === 'pool')
   }
@@ -99,17 +99,17 @@ export class Route {
   }
 
   /** Has everything room that needs neither a key nor a clock, if nobody waits for it? */
-  get hasSlots(): boolean {
+  get hasRoomInSlots(): boolean {
     return this.global.hasRoom && this.contract.hasRoom && this.method.hasRoom
   }
 
   /** Takes one of everything that needs no key, or nothing. For a call while nobody waits. */
   takeIfRoom(nowMs: number): boolean {
-    if (this.timed.length > 0) return this.hasSlots && this.takeOrLack(nowMs) === null
+    if (this.timed.length > 0) return this.hasRoomInSlots && this.takeOrLack(nowMs) === null
     return Concurrency.takeEach(this.global, this.contract, this.method)
   }
 
-  /** As {@link takeIfRoom}, for a call that has seen {@link hasSlots}; says which rate is lacking. */
+  /** As {@link takeIfRoom}, for a call that has seen {@link hasRoomInSlots}; says which rate is lacking. */
   takeOrLack(nowMs: number): ScopedRate | null {
     const { timed } = this
     const last = timed.length - 1

@@ -38,9 +38,11 @@ export type Selector = (call: Call) => string | undefined
  *
  * @throws {TypeError} when one is no function.
  */
-export function registered<S>(selectors: { readonly [name: string]: S | undefined } = {}): ReadonlyMap<string, S> {
+export function registered<S>(
+  selectors: { readonly [name: string]: S | undefined } | undefined,
+): ReadonlyMap<string, S> {
   const byName = new Map<string, S>()
-  for (const [name, selector] of Object.entries(selectors)) {
+  for (const [name, selector] of Object.entries(selectors ?? {})) {
     if (selector === undefined) continue
     if (typeof selector !== 'function') {
       throw new TypeError(

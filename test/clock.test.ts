@@ -137,16 +137,49 @@ describe('Timeline', () => {
 })
 
 describe('nextTurn', () => {
-  it('is a timer of no delay, and lets any number of microtasks go first', async () => {
+  it('is a timer of no delay and a message, lets any number of microtasks go first, and leaves no port open', async () => {
+    const close = vi.spyOn(MessagePort.prototype, 'close')
     const host = stubHost()
     let isOver = false
     const turn = nextTurn().then(() => {
       isOver = true
     })
     for (let microtask = 0; microtask < 1000; microtask += 1) await Promise.resolve()
-    expect([isOver, host.delays]).toEqual([false, [0]])
+    expect(host.delays).toEqual([0])
+    host.fire()
+    for (let microtask = 0; microtask < 1000; microtask += 1) await Promise.resolve()
+    expect(isOver).toBe(false)
+    await turn
+    expect(close).toHaveBeenCalledTimes(1)
+    close.mockRestore()
+  })
+
+  it('is a timer where a host has no messages', async () => {
+    const host = stubHost()
+    vi.stubGlobal('MessageChannel', undefined)
+    const turn = nextTurn()
     host.fire()
     await turn
-    expect([isOver, host.armed]).toEqual([true, 0])
+  })
+
+  it('lets the event loop turn, also between several who work for longer than a timer takes', async () => {
+    const steps = 10
+    let turns = 0
+    let isOver = false
+    const count = (): void => {
+      turns += 1
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    const work = async (): Promise<void> => {
+      for (let step = 0; step < steps; step += 1) {
+        const turn = nextTurn()
+        for (const endMs = performance.now() + 2; performance.now() < endMs; );
+        await turn
+      }
+    }
+    await Promise.all([work(), work(), work()])
+    isOver = true
+    expect(turns).toBeGreaterThanOrEqual(steps)
   })
 })

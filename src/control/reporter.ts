@@ -62,7 +62,7 @@ export class Reporter {
     if (this.#isTelling) return
     this.#isTelling = true
     for (let next = this.#untold.shift(); next !== undefined; next = this.#untold.shift()) {
-      for (const hook of [...this.#hooks]) void tell(hook, next)
+      for (const hook of [...this.#hooks]) if (this.#hooks.has(hook)) void tell(hook, next)
     }
     this.#isTelling = false
   }

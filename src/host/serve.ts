@@ -131,9 +131,10 @@ function announceDrains(core: AdmissionCore, announcer: Announcer, shutdown: Shu
   })
   void shutdown.stopped.then(unwatch)
   void tell(() => announcer.start())
+  if (isClosing(core)) void tell(() => announcer.draining('operator'))
 }
 
-function isClosing({ state, draining }: PublicState): boolean {
+function isClosing({ state, draining }: Pick<PublicState, 'state' | 'draining'>): boolean {
   return draining || state === 'stopped'
 }
 

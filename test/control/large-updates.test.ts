@@ -22,6 +22,7 @@ const turns: (() => void)[] = []
 beforeEach(() => {
   turns.length = 0
   vi.stubGlobal('setTimeout', (fn: () => void) => turns.push(fn))
+  vi.stubGlobal('MessageChannel', undefined)
 })
 
 afterEach(() => {

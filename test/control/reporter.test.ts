@@ -116,6 +116,16 @@ describe('watch', () => {
     expect(told).toEqual([2])
   })
 
+  it('ADX-5 a hook that another one takes back hears no more', () => {
+    const { core } = setup(limit(1))
+    const told: string[] = []
+    const ends: (() => void)[] = []
+    core.watch(() => ends[0]?.())
+    ends.push(core.watch(() => void told.push('second')))
+    core.drain()
+    expect(told).toEqual([])
+  })
+
   it('ADX-5 every hook hears of changes in their order, also of those that a hook makes', () => {
     const { core } = setup(limit(1))
     const told: string[] = []

@@ -12,8 +12,9 @@ interface Attended extends Setup {
   send(signal: string): void
 }
 
-function attended(options: ServeOptions = {}): Attended {
+function attended(options: ServeOptions = {}, before: (core: Setup['core']) => void = () => {}): Attended {
   const basis = setup({ global: { concurrency: 1 } })
+  before(basis.core)
   const platform = new FakePlatform()
   const exits: number[] = []
   const heard = new Map<string, () => void>()
@@ -176,6 +177,12 @@ describe('a drain by hand', () => {
     core.resume()
     core.drain()
     expect(announcer.told).toEqual(['start', 'draining: operator', 'start', 'draining: operator'])
+  })
+
+  it('GWY-7 they hear of one that began before the server listened', () => {
+    const announcer = new FakeAnnouncer()
+    attended({ announcer }, (core) => core.drain())
+    expect(announcer.told).toEqual(['start', 'draining: operator'])
   })
 
   it('GWY-7 they hear of a stop, too', () => {

@@ -29,14 +29,12 @@ export type PublishHook = (event: PublishEvent) => void | Promise<void>
 /** Tells each hook of all changes, in the order in which they came. No hook can fail a change or undo one (ADX-6). */
 export class Reporter {
   readonly #hooks: Set<PublishHook>
-  readonly #untold: PublishEvent[]
-  #isTelling: boolean
+  readonly #untold: News[]
   readonly #state: () => PublicState
 
   constructor(onPublish: PublishHook | undefined, state: () => PublicState) {
     this.#hooks = new Set(onPublish === undefined ? [] : [onPublish])
     this.#untold = []
-    this.#isTelling = false
     this.#state = state
   }
 
@@ -57,15 +55,27 @@ export class Reporter {
   }
 
   #report(event: PublishEvent): void {
-    this.#untold.push(event)
-    // A hook has made this change: the others hear first of the one that it was told of.
-    if (this.#isTelling) return
-    this.#isTelling = true
-    for (let next = this.#untold.shift(); next !== undefined; next = this.#untold.shift()) {
-      for (const hook of [...this.#hooks]) if (this.#hooks.has(hook)) void tell(hook, next)
+    const news = { event, hooks: [...this.#hooks] }
+    this.#untold.push(news)
+    try {
+      // A hook may have made this change: the others hear first of the one that it was told of.
+      for (const each of this.#untold) this.#tellRest(each)
+    } finally {
+      this.#untold.splice(this.#untold.indexOf(news), 1)
     }
-    this.#isTelling = false
   }
+
+  #tellRest({ event, hooks }: News): void {
+    for (let hook = hooks.shift(); hook !== undefined; hook = hooks.shift()) {
+      if (this.#hooks.has(hook)) void tell(hook, event)
+    }
+  }
+}
+
+/** A change, and the hooks that have not heard of it yet. */
+interface News {
+  readonly event: PublishEvent
+  readonly hooks: PublishHook[]
 }
 
 async function tell(hook: PublishHook, event: PublishEvent): Promise<void> {

@@ -62,10 +62,8 @@ const bare = served('hono.bare', 200, () => {})
 const noOp = served('hono.no-op', 200, (app) => void app.use(async (_c, next) => await next()))
 const noOpReturning = served('hono.no-op.returning', 200, (app) => void app.use((_c, next) => next()))
 const ours = admission('hono.admission', 200, routeLimits(AMPLE))
-const withRate = admission('hono.admission.rate', 200, {
-  ...routeLimits(AMPLE),
-  global: { concurrency: AMPLE, rate: AMPLE_BUCKET },
-})
+const rated = { ...routeLimits(AMPLE), global: { concurrency: AMPLE, rate: AMPLE_BUCKET } }
+const withRate = admission('hono.admission.rate', 200, rated)
 
 /** Each group compiles for its own cases only, so what a goal compares stands alone with its yardstick. */
 export const honoGroups: readonly Group[] = [
@@ -104,12 +102,7 @@ export const honoGroups: readonly Group[] = [
   {
     name: 'hono.peer.headers',
     contestants: () => [
-      admission(
-        'hono.admission.headers',
-        200,
-        { ...routeLimits(AMPLE), global: { concurrency: AMPLE, rate: AMPLE_BUCKET } },
-        { rateLimitHeaders: 'list-r-t' },
-      ),
+      admission('hono.admission.headers', 200, rated, { rateLimitHeaders: 'list-r-t' }),
       served('hono-rate-limiter.headers', 200, (app) => void app.use(limiter(true))),
     ],
     ratios: [{ of: 'hono.admission.headers', to: ['hono-rate-limiter.headers'], goal: 'P17', max: 0.7 }],

@@ -130,10 +130,7 @@ function memberOf(value: unknown, name: string): unknown {
   }
   const unknown = Object.keys(value).filter((key) => key !== name)
   if (unknown.length > 0) {
-    const issues = unknown.map((key) => ({
-      pointer: pointerStep(key),
-      message: 'is unknown',
-    }))
+    const issues = unknown.map((key) => ({ pointer: pointerStep(key), message: 'is unknown' }))
     throw new GatewayInputError('body', issues)
   }
   return Object.entries(value)[0]?.[1]

@@ -89,7 +89,7 @@ export class Route {
 
   /** May a call of the route be in partitions? */
   get hasPools(): boolean {
-    return this.keyed.length > 0 && this.keyed.some(({ kind }) => kind === 'pool')
+    return this.keyed.some(({ kind }) => kind === 'pool')
   }
 
   /** Names of the scopes on the route (WEB-5). */

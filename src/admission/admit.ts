@@ -11,14 +11,14 @@ import { countRefusal, type Totals } from '../totals.ts'
 import { type Holding, type Lease, PermitLease } from './lease.ts'
 import {
   bytesOf,
-  enter,
+  enterKeyed,
   type Keyed,
   keyAt,
   keysAsked,
   NONE,
   needsOf,
   resourcesOf,
-  roomyPartition,
+  startKeyed,
   tooLateIn,
 } from './needs.ts'
 import { Overtaken } from './overtaken.ts'
@@ -62,11 +62,15 @@ export class Admission {
     const { signal } = call
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
     if (route.isPlain && this.#ledger.calls === 0) {
-      const { global, contract, method, program } = route
-      if (Concurrency.takeEach(global, contract, method)) return this.#start(route, 0)
-      if (program.queue === null) return this.#refuseFull(route)
+      const hasTaken = Concurrency.takeEach(route.global, route.contract, route.method)
+      return hasTaken ? this.#start(route, 0) : this.#judgeFull(route, call)
     }
-    return this.#judge(route, call)
+    return route.keyed.length > 0 ? this.#judgeKeyed(route, call) : this.#judge(route, call)
+  }
+
+  /** Where nothing queues the answer is known, without a look at the clock. */
+  #judgeFull(route: Route, call: Call): Verdict {
+    return route.program.queue === null ? this.#refuseFull(route) : this.#judge(route, call)
   }
 
   #refuseFull({ global, contract, method }: Route): Refusal {
@@ -75,7 +79,6 @@ export class Admission {
   }
 
   #judge(route: Route, call: Call): Verdict {
-    if (route.keyed.length > 0) return this.#judgeKeyed(route, call)
     const nowMs = this.#settledNowMs()
     // Nobody waits, so slots and rates can be asked as what they are: no order, no look at who is due (`core.rate`).
     if (this.#ledger.calls === 0 && route.hasRoomInSlots) {
@@ -92,29 +95,31 @@ export class Admission {
   }
 
   #judgeKeyed(route: Route, call: Call): Verdict {
-    const { keyed } = route
+    const { onlyPool } = route
+    if (onlyPool === null) return this.#judgeAll(route, call)
     const { changes } = this.overtaken
-    // Mostly it is the only one, and needs no list (`core.partition`).
-    const firstKey = keyAt(keyed[0], call)
-    if (keyed.length > 1 || this.overtaken.changes !== changes) return this.#judgeAll(route, call, firstKey, changes)
+    const key = keyAt(onlyPool, call)
+    if (this.overtaken.changes !== changes) return this.#overtake(route, call, [key])
     const nowMs = this.#settledNowMs()
     // As in `judge`: nobody waits, so there is no order.
-    if (this.#ledger.calls === 0) {
-      const partition = roomyPartition(keyed[0], firstKey, nowMs)
+    if (this.#ledger.calls === 0 && key !== undefined) {
+      const partition = onlyPool.pool.roomy(key, nowMs)
       if (partition !== undefined && route.takeIfRoom(nowMs)) return this.#enter(route, partition, nowMs)
     }
-    return this.#judgeGates(route, call, [firstKey], nowMs)
+    return this.#judgeGates(route, call, [key], nowMs)
   }
 
   /** Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged. */
-  #judgeAll(route: Route, call: Call, firstKey: string | undefined, changes: number): Verdict {
-    const { keyed } = route
-    const keys = [firstKey, ...keyed.slice(1).map((gate) => keyAt(gate, call))]
-    // They may as well publish, disable, drain or stop.
-    if (this.overtaken.changes !== changes) {
-      return this.overtaken.keep(call, { keys: keysAsked(keyed, keys, call, this.#selectors) })
-    }
+  #judgeAll(route: Route, call: Call): Verdict {
+    const { changes } = this.overtaken
+    const keys = route.keyed.map((gate) => keyAt(gate, call))
+    if (this.overtaken.changes !== changes) return this.#overtake(route, call, keys)
     return this.#judgeGates(route, call, keys, this.#settledNowMs())
+  }
+
+  /** Its selectors have published, disabled, drained or stopped; they are not asked again. */
+  #overtake({ keyed }: Route, call: Call, keys: readonly (string | undefined)[]): null {
+    return this.overtaken.keep(call, { keys: keysAsked(keyed, keys, call, this.#selectors) })
   }
 
   #judgeGates(route: Route, call: Call, keys: readonly (string | undefined)[], nowMs: number): Verdict {
@@ -156,22 +161,19 @@ export class Admission {
   }
 
   /** One step: a newcomer must not see a permit that is half taken (ADM-1). */
-  #take(route: Route, { partitions, place }: Keyed, nowMs: number): Lease {
+  #take(route: Route, keyed: Keyed, nowMs: number): Lease {
+    const { partitions, place } = keyed
     route.take(nowMs)
     if (partitions === null && place === null) return this.#start(route, 0)
-    if (partitions !== null) {
-      for (const partition of partitions) enterPartition(partition, nowMs)
-    }
-    if (place !== null) {
-      place.take()
-      place.places.enter(place)
-    }
+    enterKeyed(keyed, nowMs)
+    startKeyed(keyed, nowMs)
     return this.#start(route, { partitions, waitedMs: 0, place, permits: true })
   }
 
   /** The call has taken what needs no key, and takes its one partition, which most calls with a key have (`core.partition`). */
   #enter(route: Route, partition: Partition, nowMs: number): Lease {
-    enterPartition(partition, nowMs)
+    partition.pool.enter(partition, nowMs)
+    partition.start(nowMs)
     return this.#start(route, partition)
   }
 
@@ -225,7 +227,7 @@ export class Admission {
     }
     if (signal?.aborted === true) return this.#refuse(ABORTED)
     const listener = signal === undefined ? null : this.#listenTo(signal)
-    if (keyed !== NONE) enter(keyed, nowMs)
+    if (keyed !== NONE) enterKeyed(keyed, nowMs)
     return this.#queue.enqueue(route, keyed, bytes, listener, nowMs)
   }
 
@@ -270,10 +272,4 @@ export class Admission {
 /** What a call has been asked before it waits; one-way only where that matters. */
 function asked(policy: QueueConfig, oneWay: boolean | undefined, read: Call): Call {
   return policy.queueOneWayCalls ? read : { ...read, oneWay }
-}
-
-function enterPartition(partition: Partition, nowMs: number): void {
-  partition.concurrency?.take()
-  partition.rate?.take(nowMs)
-  partition.pool.enter(partition, nowMs)
 }

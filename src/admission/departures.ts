@@ -3,9 +3,10 @@ import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Program } from '../program/program.ts'
 import type { Refusal } from '../refusal.ts'
 import { countRefusal, type Totals } from '../totals.ts'
-import type { Lane, Line } from './lane.ts'
+import type { Line } from './lane.ts'
 import { PermitLease } from './lease.ts'
 import type { Lines } from './lines.ts'
+import { startKeyed } from './needs.ts'
 import type { Passes } from './passes.ts'
 import type { Waiter } from './waiter.ts'
 
@@ -43,7 +44,7 @@ export class Departures {
     const { lane } = waiter
     const { route, partitions, place } = lane
     route.take(nowMs)
-    if (lane.isKeyed) takeKeyed(lane, nowMs)
+    if (lane.isKeyed) startKeyed(lane, nowMs)
     // Who stands alone passes nobody: the lane's other waiters are newer (`queue.release`).
     if (this.#lines.only === undefined) this.#passes.count(lane.lines, waiter.key, this.#isPending)
     route.program.active += 1
@@ -81,13 +82,4 @@ export class Departures {
     this.#passes.count(lines, Number.POSITIVE_INFINITY, this.#isPending)
     for (const line of lines) if (line.resource.msUntilRoom(nowMs, 0) > 0) line.fullUpTo = this.#totals.queued
   }
-}
-
-function takeKeyed({ partitions, place }: Lane, nowMs: number): void {
-  for (const partition of partitions ?? []) {
-    partition.concurrency?.take()
-    partition.rate?.take(nowMs)
-    partition.pool.stamp(partition, nowMs)
-  }
-  place?.take()
 }

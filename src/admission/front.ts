@@ -133,7 +133,7 @@ class FrontRoute implements BoundRoute {
   admit(call: Call = NO_CALL): Answer {
     const { route } = this
     if (route === null) return this.#admitUnkept(call)
-    return this.#front.admission.admit(route, call) ?? this.#front.admitOvertaken(this.#contract, this.#method)
+    return this.#front.admission.admit(route, call) ?? this.#admitOvertaken()
   }
 
   // Apart, so that there is room to compile the rest of a permit's way into one piece (`core.immediate`).
@@ -144,6 +144,10 @@ class FrontRoute implements BoundRoute {
     }
     this.#front.totals.admitted += 1
     return open
+  }
+
+  #admitOvertaken(): Answer {
+    return this.#front.admitOvertaken(this.#contract, this.#method)
   }
 
   forget(): void {

@@ -57,6 +57,6 @@ function releaseKeyed(partitions: Partition | readonly Partition[]): void {
 }
 
 function releaseOne(partition: Partition): void {
-  partition.concurrency?.release()
+  partition.release()
   partition.pool.leave(partition)
 }

@@ -17,8 +17,8 @@ export interface Keyed {
 export const NONE: Keyed = { partitions: null, place: null }
 
 /** The key of a call at a gate; undefined leaves it unpartitioned there (PAR-3). This is the caller's code. */
-export function keyAt(gate: KeyedGate | undefined, call: Call): string | undefined {
-  if (gate === undefined || !isAsked(gate, call)) return undefined
+export function keyAt(gate: KeyedGate, call: Call): string | undefined {
+  if (!isAsked(gate, call)) return undefined
   const { keys } = call
   // Bound with the scope, for most calls have no keys of their own: nothing is looked up (`core.partition`).
   const { select } = gate
@@ -122,20 +122,6 @@ function lackingIn({ concurrency, rate }: Partition, queue: Queue, nowMs: number
   return rate !== null && !queue.hasRoom(rate, nowMs) ? rate : undefined
 }
 
-/** The partition of a key, if a call that nobody waits before may have it now. */
-export function roomyPartition(
-  gate: KeyedGate | undefined,
-  id: string | undefined,
-  nowMs: number,
-): Partition | undefined {
-  if (gate?.kind !== 'pool' || id === undefined) return undefined
-  const partition = gate.pool.find(id, nowMs)
-  const { concurrency, rate } = partition
-  if (concurrency !== null && !concurrency.hasRoom) return undefined
-  if (rate !== null && rate.msUntilRoom(nowMs, 0) > 0) return undefined
-  return gate.pool.canHold(partition, nowMs) ? partition : undefined
-}
-
 /** The rate that cannot admit a call before its deadline, with the time to wait (QUE-6). */
 export function tooLateIn(resources: readonly Resource[], policy: QueueConfig, nowMs: number): Refusal | undefined {
   for (const resource of resources) {
@@ -147,10 +133,16 @@ export function tooLateIn(resources: readonly Resource[], policy: QueueConfig, n
   return undefined
 }
 
-/** A call that waits uses its partitions and its place. */
-export function enter({ partitions, place }: Keyed, nowMs: number): void {
+/** A call uses its partitions and its place from now on, whether it waits or starts at once. */
+export function enterKeyed({ partitions, place }: Keyed, nowMs: number): void {
   for (const partition of partitions ?? []) partition.pool.enter(partition, nowMs)
   place?.places.enter(place)
+}
+
+/** It starts in them. */
+export function startKeyed({ partitions, place }: Keyed, nowMs: number): void {
+  for (const partition of partitions ?? []) partition.start(nowMs)
+  place?.take()
 }
 
 /** Before anything is entered: a caller's mistake must not cost a permit (ADM-7). */

@@ -152,9 +152,8 @@ function partitionsOf(pool: PartitionPool, nowMs: number): PartitionsSnapshot {
   pool.sweep(nowMs, Number.POSITIVE_INFINITY)
   let [active, waiting] = [0, 0]
   for (const partition of pool.values()) {
-    const waits = (partition.concurrency ?? partition.rate)?.waiting ?? 0
-    waiting += waits
-    active += partition.users - waits
+    waiting += (partition.concurrency ?? partition.rate)?.waiting ?? 0
+    active += partition.active
   }
   return {
     ...labelsOf(pool.scope),

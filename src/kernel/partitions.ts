@@ -44,6 +44,13 @@ export class Partition extends Concurrency implements HeapItem {
     return this.limit === UNLIMITED ? null : this
   }
 
+  /** A call starts in it. The caller has seen room for a permit and, if it has a rate, for one of that. */
+  start(nowMs: number): void {
+    this.take() // also where the pool has no limit, so that there is no branch for it
+    this.rate?.take(nowMs)
+    this.usedAtMs = nowMs
+  }
+
   /** From when on a new entry would behave the same, if this one is left alone: unused, and free of rate debt. */
   get freeAtMs(): number {
     return this.rate === null ? this.usedAtMs : Math.max(this.usedAtMs, this.rate.rate.cleanAtMs())
@@ -88,6 +95,15 @@ export class PartitionPool {
     return this.#partitions.get(id) ?? new Partition(this, id, nowMs)
   }
 
+  /** The entry of a key, if a call that nobody waits before may start in it now. Changes nothing. */
+  roomy(id: string, nowMs: number): Partition | undefined {
+    const partition = this.find(id, nowMs)
+    if (!partition.hasRoom) return undefined
+    const { rate } = partition
+    if (rate !== null && rate.msUntilRoom(nowMs, 0) > 0) return undefined
+    return this.canHold(partition, nowMs) ? partition : undefined
+  }
+
   /** May this entry be used: is it in the pool, or can room be made for it? */
   canHold(partition: Partition, nowMs: number): boolean {
     return partition.heapIndex !== -1 || this.#canAdd(partition, nowMs)
@@ -116,11 +132,6 @@ export class PartitionPool {
     partition.key = nowMs
     this.#partitions.set(partition.id, partition)
     this.#idle.push(partition)
-  }
-
-  /** A waiter was admitted: it stays a user, and has used the entry just now. */
-  stamp(partition: Partition, nowMs: number): void {
-    partition.usedAtMs = nowMs
   }
 
   leave(partition: Partition): void {

@@ -21,8 +21,14 @@ export type Gate = { readonly kind: 'resource'; readonly resource: Resource } | 
 
 /** Which resources they are depends on a key of the call. */
 export type KeyedGate =
-  | { readonly kind: 'pool'; readonly pool: PartitionPool; readonly select: Selector }
+  | PoolGate
   | { readonly kind: 'delivery'; readonly places: DeliveryPlaces; readonly select: Selector }
+
+export interface PoolGate {
+  readonly kind: 'pool'
+  readonly pool: PartitionPool
+  readonly select: Selector
+}
 
 /** Who takes a call's permits back when its lease is released. */
 export interface CallKeeper {
@@ -46,6 +52,8 @@ export class Route {
   readonly timed: readonly ScopedRate[]
   /** Of the gates, those that ask for a key. */
   readonly keyed: readonly KeyedGate[]
+  /** The one of these, if there is one and it is a pool, as on most routes with keys (`core.partition`). */
+  readonly onlyPool: PoolGate | null
   /** Only concurrency: deciding needs no clock, no key and no loop. */
   readonly isPlain: boolean
   readonly holdUntil: HoldUntil
@@ -64,6 +72,7 @@ export class Route {
     this.method = asks.method
     this.timed = asks.timed
     this.keyed = asks.keyed
+    this.onlyPool = onlyPoolOf(asks.keyed)
     this.isPlain = asks.keyed.length === 0 && asks.timed.length === 0
     this.holdUntil = asks.holdUntil
     this.delivery = asks.delivery?.config
@@ -137,6 +146,10 @@ export class Route {
 /** Of all three, also where no gate stands for one: every release gives three back. */
 function takeSlots({ global, contract, method }: Route): void {
   assert(Concurrency.takeEach(global, contract, method), 'permits are taken without room')
+}
+
+function onlyPoolOf([first, second]: readonly KeyedGate[]): PoolGate | null {
+  return first?.kind === 'pool' && second === undefined ? first : null
 }
 
 /** A scope's concurrency and rate have its name once, each of its pools one of its own. */

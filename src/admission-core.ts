@@ -4,7 +4,7 @@ import { Keeper } from './admission/keeper.ts'
 import { type Lease, PermitLease } from './admission/lease.ts'
 import { Queue } from './admission/queue.ts'
 import { type Call, registered, type Selector } from './call.ts'
-import { type Clock, nextTurn, SystemClock, Timeline } from './clock.ts'
+import { type Clock, SystemClock, Timeline } from './clock.ts'
 import type { Config, ConfigInput } from './config/types.ts'
 import { Draining, type DrainOptions, type StopReport } from './control/draining.ts'
 import { Lifecycle, type State } from './control/lifecycle.ts'
@@ -20,6 +20,7 @@ import type { Plan } from './program/plan.ts'
 import type { Program } from './program/program.ts'
 import { type RateStatus, rateStatusOf } from './program/rate-status.ts'
 import { unmeteredProgram } from './program/unmetered.ts'
+import { inTurns } from './steps.ts'
 import { noTotals, type Totals } from './totals.ts'
 
 export interface AdmissionCoreOptions {
@@ -183,7 +184,7 @@ export class AdmissionCore {
   /**
    * Replaces the whole configuration by a candidate, in one step, seen by the next call. Running calls and waiters go
    * on. A builder gets the current configuration and runs outside of any step; what it throws comes out unchanged. A
-   * large candidate is read and prepared over several turns of the event loop, in steps of about a millisecond:
+   * large candidate is read and prepared over several turns of the event loop, a millisecond or two in each:
    * leave it as it is until the promise settles.
    *
    * The source is `expectedGeneration`, or the generation current at this call; the candidate is never rebased.
@@ -202,15 +203,8 @@ export class AdmissionCore {
     const expected = options.expectedGeneration ?? this.generation
     if (source === null || source.generation !== expected) throw new AdmissionConflictError(expected, this.generation)
     const built = typeof candidate === 'function' ? await candidate(source.config) : candidate
-    const steps = prepareNext(built, source, this.#workshop)
-    let step = steps.next()
-    let turn = step.done === true ? undefined : nextTurn()
-    while (step.done !== true) {
-      await turn
-      turn = nextTurn() // before the step, so that what a timer takes passes with work (`update.whole`)
-      step = steps.next()
-    }
-    const prepared = step.value
+    const steps = inTurns(prepareNext(built, source, this.#workshop))
+    const prepared = steps instanceof Promise ? await steps : steps
     return this.#reporter.during(options, () => {
       this.#publication.update(prepared, source)
       return this.#published(prepared)

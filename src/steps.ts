@@ -1,3 +1,5 @@
+import { nextTurn } from './clock.ts'
+
 /**
  * Work that can stop after any of its steps: done at once, or with turns of the event loop in between. What it works on
  * may change meanwhile, so only its last step may count on it.
@@ -11,5 +13,25 @@ export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next()
     if (step.done === true) return step.value
+  }
+}
+
+/** At once what is one step, the rest with turns of the event loop in between. No promise: it is done. */
+export function inTurns<T>(steps: Steps<T>): T | Promise<T> {
+  const step = steps.next()
+  return step.done === true ? step.value : remaining(steps)
+}
+
+/**
+ * Each turn is asked for a step before it is waited for, so that what a timer takes passes with work: the second step
+ * follows the first at once (`update.whole`).
+ */
+async function remaining<T>(steps: Steps<T>): Promise<T> {
+  let turn = nextTurn()
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+    await turn
+    turn = nextTurn()
   }
 }

@@ -18,48 +18,9 @@
  *
  * @module
  */
-export type { Answer } from './src/admission/admit.ts'
-export type { Lease } from './src/admission/lease.ts'
-export type { AdmissionCore, BoundRoute, Candidate, Published } from './src/admission-core.ts'
-export type { Call, DeclaredBytes, KeyFunction, KeyRecord, Selector } from './src/call.ts'
-export type { Clock } from './src/clock.ts'
 export { configJsonSchema } from './src/config/json-schema.ts'
 export { parseConfig } from './src/config/parse.ts'
-export type {
-  Config,
-  ConfigInput,
-  ContractConfig,
-  ContractInput,
-  DeliveryConfig,
-  DeliveryInput,
-  FixedWindowConfig,
-  HoldUntil,
-  MethodConfig,
-  MethodInput,
-  PartitionConfig,
-  PartitionInput,
-  QueueConfig,
-  QueueInput,
-  RateConfig,
-  ScopeConfig,
-  ScopeInput,
-  SlidingWindowConfig,
-  TokenBucketConfig,
-} from './src/config/types.ts'
-export type { DrainOptions, StopReport } from './src/control/draining.ts'
-export type { State } from './src/control/lifecycle.ts'
-export type { PublicState, PublishEvent, PublishHook, WriteOptions } from './src/control/reporter.ts'
-export type {
-  DefinedLabels,
-  DeliverySnapshot,
-  GenerationSnapshot,
-  PartitionsSnapshot,
-  RateSnapshot,
-  ScopeLabels,
-  ScopeSnapshot,
-  Snapshot,
-} from './src/control/snapshot.ts'
-export type { ConfigIssue } from './src/errors.ts'
+export type * from './src/core.ts'
 export {
   AdmissionConfigError,
   AdmissionConflictError,
@@ -76,5 +37,3 @@ export { createAdmission } from './src/hono/create-admission.ts'
 export { BodyStalledError } from './src/hono/hold-body.ts'
 export type { AdmissionInfo, AdmissionVariables } from './src/hono/middleware.ts'
 export type { RateLimitHeaders } from './src/hono/rate-limit-headers.ts'
-export type { Plan, QueueChange, RouteChange, ScopeChange } from './src/program/plan.ts'
-export type { Refusal, RefusalReason } from './src/refusal.ts'

@@ -31,6 +31,7 @@ const LEAF_FILES = [
   'json-pointer',
   'list',
   'manual-clock',
+  'quietly',
   'refusal',
   'steps',
   'totals',

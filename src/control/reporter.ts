@@ -1,4 +1,5 @@
 import type { Plan } from '../program/plan.ts'
+import { quietly } from '../quietly.ts'
 import type { State } from './lifecycle.ts'
 
 export interface WriteOptions {
@@ -66,8 +67,10 @@ export class Reporter {
   }
 
   #tellRest({ event, hooks }: News): void {
-    for (let hook = hooks.shift(); hook !== undefined; hook = hooks.shift()) {
-      if (this.#hooks.has(hook)) void tell(hook, event)
+    for (;;) {
+      const hook = hooks.shift()
+      if (hook === undefined) return
+      if (this.#hooks.has(hook)) void quietly(() => hook(event))
     }
   }
 }
@@ -76,12 +79,6 @@ export class Reporter {
 interface News {
   readonly event: PublishEvent
   readonly hooks: PublishHook[]
-}
-
-async function tell(hook: PublishHook, event: PublishEvent): Promise<void> {
-  try {
-    await hook(event)
-  } catch {}
 }
 
 function isSame(from: PublicState, to: PublicState): boolean {

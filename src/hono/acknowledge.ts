@@ -3,6 +3,7 @@ import { matchedRoutes } from 'hono/route'
 import type { Lease } from '../admission/lease.ts'
 import type { Refusal } from '../refusal.ts'
 import { Problem, problemResponse } from './admin-problem.ts'
+import { boundedBytes } from './bounded-body.ts'
 
 /** A one-way request was acknowledged while it waited, and then got no room: told to `onBackgroundError`. */
 export class AcknowledgedRefusalError extends Error {
@@ -15,37 +16,9 @@ export class AcknowledgedRefusalError extends Error {
   }
 }
 
-/**
- * The body of a request, in memory; undefined when it is longer than `maxBytes`. The rest is not read then.
- *
- * @throws what reading throws, for instance when the client goes away.
- */
-async function readBounded(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  if (request.body === null) return new Uint8Array(0)
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for (const reader = request.body.getReader(); ; ) {
-    const { done, value } = await reader.read()
-    if (done) break
-    bytes += value.byteLength
-    if (bytes > maxBytes) {
-      reader.releaseLock() // the runtime decides what becomes of the rest (RUN-5)
-      return undefined
-    }
-    chunks.push(value)
-  }
-  const body = new Uint8Array(bytes)
-  let at = 0
-  for (const chunk of chunks) {
-    body.set(chunk, at)
-    at += chunk.byteLength
-  }
-  return body
-}
-
 /** The body, also when a middleware before this one has read it: Hono keeps it then. */
 async function bodyOf(c: Context, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  if (!c.req.raw.bodyUsed) return readBounded(c.req.raw, maxBytes)
+  if (!c.req.raw.bodyUsed) return boundedBytes(c.req.raw, maxBytes)
   const body = new Uint8Array(await c.req.arrayBuffer())
   return body.byteLength > maxBytes ? undefined : body
 }

@@ -2,7 +2,7 @@
  * The bytes of a body, `undefined` when there are more than `maxBytes`: by the declared length, or at the first chunk
  * that is over it, whatever was declared (ADX-2). Rejects when the body breaks off.
  */
-export async function boundedBytes(request: Request, maxBytes: number): Promise<Uint8Array | undefined> {
+export async function boundedBytes(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const chunks: Uint8Array[] = []
   const byteCount = await readBounded(request, maxBytes, (chunk) => chunks.push(chunk))
   if (byteCount === undefined) return undefined

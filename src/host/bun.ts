@@ -13,9 +13,9 @@
  *
  * @module
  */
-import process from 'node:process'
 import { BunPlatform, type BunServer } from './bun-platform.ts'
 import { leavingFetch } from './connection-close.ts'
+import { ownProcess } from './own-process.ts'
 import {
   type AdmissionHolder,
   attend,
@@ -57,8 +57,8 @@ export async function serveWithAdmission(
   admission: AdmissionHolder,
   options: BunServeOptions = {},
 ): Promise<ServeHandle<BunServer>> {
-  const { clock, port } = completeOptions(options)
-  const { hostname } = options
+  const settings = completeOptions(options)
+  const { hostname, port, clock } = settings
   const server = Bun.serve({
     ...options.server,
     port,
@@ -71,14 +71,9 @@ export async function serveWithAdmission(
       platform: new BunPlatform(server, clock),
       hostname: server.hostname ?? hostname ?? '',
       port: server.port ?? port,
-      onSignal(signal, fn) {
-        process.on(signal, fn)
-        return () => process.off(signal, fn)
-      },
-      exit: (code) => process.exit(code),
+      ...ownProcess,
     },
     admission,
-    clock,
-    options,
+    settings,
   )
 }

@@ -60,8 +60,8 @@ export async function serveWithAdmission(
   admission: AdmissionHolder,
   options: DenoServeOptions = {},
 ): Promise<ServeHandle<DenoHttpServer>> {
-  const { clock, port } = completeOptions(options)
-  const { hostname } = options
+  const settings = completeOptions(options)
+  const { hostname, port, clock } = settings
   const platform = new DenoPlatform(clock)
   const server = Deno.serve(
     {
@@ -89,7 +89,6 @@ export async function serveWithAdmission(
       exit: (code) => Deno.exit(code),
     },
     admission,
-    clock,
-    options,
+    settings,
   )
 }

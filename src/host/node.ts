@@ -13,9 +13,9 @@
  *
  * @module
  */
-import process from 'node:process'
 import { createAdaptorServer, type ServerType } from '@hono/node-server'
 import { askToLeave, NodePlatform } from './node-platform.ts'
+import { ownProcess } from './own-process.ts'
 import {
   type AdmissionHolder,
   attend,
@@ -51,8 +51,8 @@ export async function serveWithAdmission(
   admission: AdmissionHolder,
   options: NodeServeOptions = {},
 ): Promise<ServeHandle<ServerType>> {
-  const { clock, port } = completeOptions(options)
-  const { hostname } = options
+  const settings = completeOptions(options)
+  const { hostname, port, clock } = settings
   const { core } = admission
   const server = createAdaptorServer({
     ...options.server,
@@ -74,14 +74,9 @@ export async function serveWithAdmission(
       platform,
       hostname: typeof address === 'object' && address !== null ? address.address : (hostname ?? ''),
       port: typeof address === 'object' && address !== null ? address.port : port,
-      onSignal(signal, fn) {
-        process.on(signal, fn)
-        return () => process.off(signal, fn)
-      },
-      exit: (code) => process.exit(code),
+      ...ownProcess,
     },
     admission,
-    clock,
-    options,
+    settings,
   )
 }

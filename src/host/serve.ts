@@ -1,9 +1,10 @@
 import type { AdmissionCore } from '../admission-core.ts'
 import { type Clock, SystemClock } from '../clock.ts'
 import type { PublicState } from '../control/reporter.ts'
+import { quietly } from '../quietly.ts'
 import { type Announcer, type Platform, Shutdown } from './shutdown.ts'
 import type { Phase, ShutdownReport } from './shutdown-report.ts'
-import { completeWindows, DEFAULT_WINDOWS, type PartialWindows } from './windows.ts'
+import { completeWindows, DEFAULT_WINDOWS, type PartialWindows, type Windows } from './windows.ts'
 
 /** What is served: a Hono app, or anything else with its `fetch`. */
 export interface FetchApp {
@@ -74,25 +75,33 @@ export interface Host<Server> {
 /** A key press reaches a process below `npm` twice, from the terminal and from npm: that is one signal. */
 const ECHO_MS = 100
 
+/** {@link ServeOptions} with what was left out filled in. */
+export interface CompleteServeOptions extends Omit<ServeOptions, keyof Windows> {
+  readonly port: number
+  readonly signals: readonly string[]
+  readonly exit: boolean
+  readonly clock: Clock
+  readonly windows: Windows
+}
+
 /**
- * What {@link attend} needs, checked before anything listens.
+ * Before anything listens.
  *
  * @throws {RangeError} when a window is no time that a timer can keep.
  */
-export function completeOptions(options: ServeOptions): { readonly clock: Clock; readonly port: number } {
-  completeWindows(options, DEFAULT_WINDOWS)
-  return { clock: options.clock ?? new SystemClock(), port: options.port ?? 3000 }
+export function completeOptions(options: ServeOptions): CompleteServeOptions {
+  const { hostname, announcer, onPhase, onReport } = options
+  const { port = 3000, signals = ['SIGTERM', 'SIGINT'], exit = true, clock = new SystemClock() } = options
+  const windows = completeWindows(options, DEFAULT_WINDOWS)
+  return { port, hostname, signals, exit, announcer, onPhase, onReport, clock, windows }
 }
 
 /** Listens to signals for a server, and sees it through to its end. */
 export function attend<Server>(
   host: Host<Server>,
   { core }: AdmissionHolder,
-  clock: Clock,
-  options: ServeOptions,
+  { signals, exit, announcer, onPhase, onReport, clock, windows }: CompleteServeOptions,
 ): ServeHandle<Server> {
-  const { announcer, onPhase, onReport, signals = ['SIGTERM', 'SIGINT'], exit = true } = options
-  const windows = completeWindows(options, DEFAULT_WINDOWS)
   const shutdown = new Shutdown({ core, platform: host.platform, clock, windows, announcer, onPhase, onReport })
 
   let first: { readonly signal: string; readonly atMs: number } | undefined
@@ -123,24 +132,20 @@ export function attend<Server>(
   }
 }
 
-/** Gateways hear of this instance, and of each drain and return of it; of the last one from the shutdown (GWY-7). */
+/**
+ * Gateways hear of this instance, and of each drain and return of it; of the last one from the shutdown (GWY-7). One that
+ * cannot be told takes no instance down; the announcer itself repeats and reports it.
+ */
 function announceDrains(core: AdmissionCore, announcer: Announcer, shutdown: Shutdown): void {
   const unwatch = core.watch(({ from, to }) => {
     if (shutdown.phase !== 'serving' || isClosing(from) === isClosing(to)) return
-    void tell(() => (isClosing(to) ? announcer.draining('operator') : announcer.start()))
+    void quietly(() => (isClosing(to) ? announcer.draining('operator') : announcer.start()))
   })
   void shutdown.stopped.then(unwatch)
-  void tell(() => announcer.start())
-  if (isClosing(core)) void tell(() => announcer.draining('operator'))
+  void quietly(() => announcer.start())
+  if (isClosing(core)) void quietly(() => announcer.draining('operator'))
 }
 
 function isClosing({ state, draining }: Pick<PublicState, 'state' | 'draining'>): boolean {
   return draining || state === 'stopped'
-}
-
-/** A gateway that cannot be told takes no instance down; the announcer itself repeats and reports it. */
-async function tell(telling: () => unknown): Promise<void> {
-  try {
-    await telling()
-  } catch {}
 }

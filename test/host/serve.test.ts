@@ -29,7 +29,7 @@ function attended(options: ServeOptions = {}, before: (core: Setup['core']) => v
     },
     exit: (code) => exits.push(code),
   }
-  const handle = attend(host, { core: basis.core }, basis.clock, options)
+  const handle = attend(host, { core: basis.core }, completeOptions({ ...options, clock: basis.clock }))
   return { ...basis, handle, platform, exits, heard, send: (signal) => heard.get(signal)?.() }
 }
 

@@ -1,5 +1,6 @@
 import type { Call } from '../call.ts'
-import type { Program, Route } from '../program/program.ts'
+import type { Program } from '../program/program.ts'
+import type { Route } from '../program/route.ts'
 import { ABORTED, type Refusal } from '../refusal.ts'
 import { countRefusal, type Totals } from '../totals.ts'
 import type { Admission, Answer } from './admit.ts'

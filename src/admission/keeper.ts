@@ -3,7 +3,8 @@ import { Concurrency } from '../kernel/concurrency.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
 import { Partition } from '../kernel/partitions.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
-import type { CallKeeper, Program, Route } from '../program/program.ts'
+import type { CallKeeper, CallPartitions, Program } from '../program/program.ts'
+import type { Route } from '../program/route.ts'
 import type { Queue } from './queue.ts'
 
 /** The way back: whatever a lease gives back comes here, exactly once, and goes to the waiters that it makes room for. */
@@ -21,7 +22,7 @@ export class Keeper implements CallKeeper {
   }
 
   /** All at once, then the waiters that now fit start, in the same turn (ADM-5) unless a batch is pending (QUE-11). */
-  release(route: Route, partitions: Partition | readonly Partition[] | null): void {
+  release(route: Route, partitions: CallPartitions): void {
     const { global, contract, method, program } = route
     Concurrency.releaseEach(global, contract, method)
     program.active -= 1
@@ -30,7 +31,7 @@ export class Keeper implements CallKeeper {
     if (program.active === 0) this.#onLeft(program)
   }
 
-  #handOut(route: Route, partitions: Partition | readonly Partition[] | null): void {
+  #handOut(route: Route, partitions: CallPartitions): void {
     if (this.#queue.takesOffers) this.#offer(route, partitions)
     this.#queue.handOut(this.#timeline.nowMs())
   }
@@ -42,7 +43,7 @@ export class Keeper implements CallKeeper {
     this.#queue.handOut(this.#timeline.nowMs())
   }
 
-  #offer({ global, contract, method }: Route, partitions: Partition | readonly Partition[] | null): void {
+  #offer({ global, contract, method }: Route, partitions: CallPartitions): void {
     this.#queue.offer(global)
     this.#queue.offer(contract)
     this.#queue.offer(method)

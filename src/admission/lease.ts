@@ -1,7 +1,7 @@
 import type { DeliveryConfig, HoldUntil } from '../config/types.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
 import { Partition } from '../kernel/partitions.ts'
-import type { Route } from '../program/program.ts'
+import type { Route } from '../program/route.ts'
 
 /** What an admitted call holds: its permits on every scope, released exactly once (ADM-7). */
 export interface Lease {

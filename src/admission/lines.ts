@@ -1,7 +1,7 @@
 import { assert } from '../assert.ts'
 import { Heap } from '../heap.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { Route } from '../program/program.ts'
+import type { Route } from '../program/route.ts'
 import { Lane, Line, type Spot } from './lane.ts'
 import { type Keyed, resourcesOf } from './needs.ts'
 

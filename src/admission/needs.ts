@@ -3,7 +3,7 @@ import type { QueueConfig } from '../config/types.ts'
 import type { DeliveryKey } from '../kernel/delivery.ts'
 import type { Partition } from '../kernel/partitions.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { KeyedGate, Route } from '../program/program.ts'
+import type { KeyedGate, Route } from '../program/route.ts'
 import { type Refusal, refusal } from '../refusal.ts'
 import type { Queue } from './queue.ts'
 

@@ -2,10 +2,10 @@ import { Alarm } from '../alarm.ts'
 import type { Timeline } from '../clock.ts'
 import type { QueueLedger } from '../kernel/queue-ledger.ts'
 import type { Resource } from '../kernel/resource.ts'
-import type { Program, Route } from '../program/program.ts'
+import type { Route } from '../program/route.ts'
 import { ABORTED, type Refusal } from '../refusal.ts'
 import type { Totals } from '../totals.ts'
-import { Departures } from './departures.ts'
+import { type DepartureParts, Departures } from './departures.ts'
 import type { Lane, Line, Spot } from './lane.ts'
 import type { Lease } from './lease.ts'
 import { Lines } from './lines.ts'
@@ -50,7 +50,7 @@ export class Queue {
     timeline: Timeline,
     ledger: QueueLedger,
     totals: Totals,
-    onLeft: (program: Program) => void,
+    onLeft: DepartureParts['onLeft'],
     ownTimers: boolean | 'look',
   ) {
     this.#timeline = timeline

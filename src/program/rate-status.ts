@@ -1,5 +1,5 @@
 import { permitsOf, windowMsOf } from '../kernel/rate.ts'
-import type { Route } from './program.ts'
+import type { Route } from './route.ts'
 
 /** One rate of a route as a caller may be told of it (WEB-4). */
 export interface RateStatus {

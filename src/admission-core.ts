@@ -154,7 +154,7 @@ export class AdmissionCore {
   }
 
   /**
-   * Binds a (contract, method), so that its calls look nothing up but once after each publication. For ways that are
+   * Binds a (contract, method), so that its calls look nothing up but once after each publication. For routes that are
    * known when a program starts, not for each call: every binding is kept for good, and told of each publication.
    */
   route(contract?: string, method?: string): BoundRoute {

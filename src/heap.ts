@@ -1,9 +1,9 @@
 import { assert } from './assert.ts'
 
-/** What a {@link Heap} keeps: the item itself knows its key and its place, so finding it costs nothing. */
+/** What a {@link Heap} keeps: the item itself knows its rank and its place, so finding it costs nothing. */
 export interface HeapItem {
-  /** Smaller is nearer to the top. Changed only by {@link Heap.rekey} while in a heap; not NaN. */
-  key: number
+  /** Smaller is nearer to the top. Changed only by {@link Heap.rerank} while in a heap; not NaN. */
+  rank: number
   /** The place in the heap, written by the heap alone; -1 when in none. */
   heapIndex: number
 }
@@ -15,7 +15,7 @@ export interface HeapItem {
  * an item that left is no longer referred to.
  */
 export class Heap<T extends HeapItem> {
-  readonly #items: T[] // items[i].heapIndex === i; no key is less than the key at (i - 1) >> 1
+  readonly #items: T[] // items[i].heapIndex === i; no rank is less than the rank at (i - 1) >> 1
 
   constructor() {
     this.#items = []
@@ -25,15 +25,15 @@ export class Heap<T extends HeapItem> {
     return this.#items.length
   }
 
-  /** The item with the least key, O(1). */
+  /** The item with the least rank, O(1). */
   peek(): T | undefined {
     return this.#items[0]
   }
 
-  /** Adds an item that is in no heap, O(log n); O(1) when its key is not below the others. */
+  /** Adds an item that is in no heap, O(log n); O(1) when its rank is not below the others. */
   push(item: T): void {
     assert(item.heapIndex === -1, 'push of an item that is in a heap')
-    assert(!Number.isNaN(item.key), 'push with a key that is not a number')
+    assert(!Number.isNaN(item.rank), 'push with a rank that is not a number')
     this.#items.push(item)
     this.#rise(item, this.#items.length - 1)
   }
@@ -44,34 +44,34 @@ export class Heap<T extends HeapItem> {
     assert(this.#items[index] === item, 'remove of an item that is not in this heap')
     item.heapIndex = -1
     const last = this.#items.pop()
-    if (last !== undefined && last !== item) this.#settle(last, index)
+    if (last !== undefined && last !== item) this.#sift(last, index)
   }
 
-  /** Gives an item of this heap another key, O(log n). */
-  rekey(item: T, key: number): void {
-    assert(this.#items[item.heapIndex] === item, 'rekey of an item that is not in this heap')
-    assert(!Number.isNaN(key), 'rekey to a key that is not a number')
-    item.key = key
-    this.#settle(item, item.heapIndex)
+  /** Gives an item of this heap another rank, O(log n). */
+  rerank(item: T, rank: number): void {
+    assert(this.#items[item.heapIndex] === item, 'rerank of an item that is not in this heap')
+    assert(!Number.isNaN(rank), 'rerank to a rank that is not a number')
+    item.rank = rank
+    this.#sift(item, item.heapIndex)
   }
 
-  /** Visits exactly the items with `key <= maxKey`, in no particular order, O(visited). `fn` must not change the heap. */
-  forEachUpTo(maxKey: number, fn: (item: T) => void): void {
-    this.#visit(0, maxKey, fn)
+  /** Visits exactly the items with `rank <= maxRank`, in no particular order, O(visited). `fn` must not change the heap. */
+  forEachUpTo(maxRank: number, fn: (item: T) => void): void {
+    this.#visit(0, maxRank, fn)
   }
 
   // As deep as the heap is high: no stack to allocate, and none to overflow.
-  #visit(index: number, maxKey: number, fn: (item: T) => void): void {
+  #visit(index: number, maxRank: number, fn: (item: T) => void): void {
     const item = this.#items[index]
-    if (item === undefined || !(item.key <= maxKey)) return
+    if (item === undefined || !(item.rank <= maxRank)) return
     fn(item)
-    this.#visit(2 * index + 1, maxKey, fn)
-    this.#visit(2 * index + 2, maxKey, fn)
+    this.#visit(2 * index + 1, maxRank, fn)
+    this.#visit(2 * index + 2, maxRank, fn)
   }
 
-  #settle(item: T, index: number): void {
+  #sift(item: T, index: number): void {
     const parent = index === 0 ? undefined : this.#items[(index - 1) >> 1]
-    if (parent !== undefined && item.key < parent.key) this.#rise(item, index)
+    if (parent !== undefined && item.rank < parent.rank) this.#rise(item, index)
     else this.#sink(item, index)
   }
 
@@ -80,7 +80,7 @@ export class Heap<T extends HeapItem> {
     while (index > 0) {
       const parentIndex = (index - 1) >> 1
       const parent = this.#items[parentIndex]
-      if (parent === undefined || parent.key <= item.key) break
+      if (parent === undefined || parent.rank <= item.rank) break
       this.#place(parent, index)
       index = parentIndex
     }
@@ -93,11 +93,11 @@ export class Heap<T extends HeapItem> {
       let childIndex = 2 * index + 1
       let child = this.#items[childIndex]
       const right = this.#items[childIndex + 1]
-      if (child !== undefined && right !== undefined && right.key < child.key) {
+      if (child !== undefined && right !== undefined && right.rank < child.rank) {
         child = right
         childIndex += 1
       }
-      if (child === undefined || child.key >= item.key) break
+      if (child === undefined || child.rank >= item.rank) break
       this.#place(child, index)
       index = childIndex
     }

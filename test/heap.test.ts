@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest'
 import { Heap, type HeapItem } from '../src/heap.ts'
 import { randomFrom } from './support/random.ts'
 
-const item = (key: number): HeapItem => ({ key, heapIndex: -1 })
+const item = (rank: number): HeapItem => ({ rank, heapIndex: -1 })
 
 const drain = (heap: Heap<HeapItem>): number[] => {
-  const keys: number[] = []
+  const ranks: number[] = []
   for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
-    keys.push(top.key)
+    ranks.push(top.rank)
     heap.remove(top)
   }
-  return keys
+  return ranks
 }
 
 const heapOf = (...items: HeapItem[]): Heap<HeapItem> => {
@@ -20,7 +20,7 @@ const heapOf = (...items: HeapItem[]): Heap<HeapItem> => {
 }
 
 describe('Heap', () => {
-  it('gives the least key first, whatever the order of arrival', () => {
+  it('gives the least rank first, whatever the order of arrival', () => {
     expect(drain(heapOf(...[5, 1, 4, 1, 3, -2, 9].map(item)))).toEqual([-2, 1, 1, 3, 4, 5, 9])
   })
 
@@ -47,16 +47,16 @@ describe('Heap', () => {
     expect(drain(heap)).toEqual([0, 1, 2, 3, 10, 12])
   })
 
-  it('moves a rekeyed item up and down', () => {
+  it('moves a reranked item up and down', () => {
     const moved = item(5)
     const heap = heapOf(item(1), item(2), moved, item(9))
-    heap.rekey(moved, 0)
+    heap.rerank(moved, 0)
     expect(heap.peek()).toBe(moved)
-    heap.rekey(moved, 8)
+    heap.rerank(moved, 8)
     expect(drain(heap)).toEqual([1, 2, 8, 9])
   })
 
-  it('orders infinite keys', () => {
+  it('orders infinite ranks', () => {
     expect(drain(heapOf(item(Number.POSITIVE_INFINITY), item(0), item(Number.NEGATIVE_INFINITY)))).toEqual([
       Number.NEGATIVE_INFINITY,
       0,
@@ -70,25 +70,25 @@ describe('Heap', () => {
     expect(() => heap.push(mine)).toThrow(/invariant/)
     expect(() => heapOf(item(1)).push(mine)).toThrow(/invariant/)
     expect(() => heapOf(item(1)).remove(mine)).toThrow(/invariant/)
-    expect(() => heapOf(item(1)).rekey(mine, 2)).toThrow(/invariant/)
+    expect(() => heapOf(item(1)).rerank(mine, 2)).toThrow(/invariant/)
     expect(() => heap.remove(item(1))).toThrow(/invariant/)
     expect(() => heap.push(item(Number.NaN))).toThrow(/invariant/)
-    expect(() => heap.rekey(mine, Number.NaN)).toThrow(/invariant/)
+    expect(() => heap.rerank(mine, Number.NaN)).toThrow(/invariant/)
     heap.remove(mine)
     expect(() => heap.remove(mine)).toThrow(/invariant/)
   })
 
-  it('visits only what it must: the items up to the key and at most two more for each', () => {
+  it('visits only what it must: the items up to the rank and at most two more for each', () => {
     let reads = 0
-    const counted = (key: number): HeapItem => ({
-      get key() {
+    const counted = (rank: number): HeapItem => ({
+      get rank() {
         reads += 1
-        return key
+        return rank
       },
-      set key(_) {},
+      set rank(_) {},
       heapIndex: -1,
     })
-    const heap = heapOf(...Array.from({ length: 10_000 }, (_, key) => counted(key)))
+    const heap = heapOf(...Array.from({ length: 10_000 }, (_, rank) => counted(rank)))
     reads = 0
     const seen: number[] = []
     heap.forEachUpTo(9, (each) => seen.push(each.heapIndex))
@@ -99,20 +99,20 @@ describe('Heap', () => {
   it('compares once for each item that arrives in rising order', () => {
     let reads = 0
     const heap = new Heap<HeapItem>()
-    for (let key = 0; key < 1000; key += 1) {
+    for (let rank = 0; rank < 1000; rank += 1) {
       heap.push({
-        get key() {
+        get rank() {
           reads += 1
-          return key
+          return rank
         },
-        set key(_) {},
+        set rank(_) {},
         heapIndex: -1,
       })
     }
-    expect(reads).toBeLessThanOrEqual(3 * 1000) // its own key is checked and compared, its parent's compared
+    expect(reads).toBeLessThanOrEqual(3 * 1000) // its own rank is checked and compared, its parent's compared
   })
 
-  it('agrees with a list that is searched, over random pushes, removals, rekeys and visits', () => {
+  it('agrees with a list that is searched, over random pushes, removals, reranks and visits', () => {
     const seed = Math.floor(Math.random() * 2 ** 31)
     console.log(`heap seed ${seed}`)
     const random = randomFrom(seed)
@@ -134,18 +134,18 @@ describe('Heap', () => {
         heap.remove(removed)
         expect(removed.heapIndex).toBe(-1)
       } else {
-        heap.rekey(chosen, random(50))
+        heap.rerank(chosen, random(50))
       }
       expect(heap.size).toBe(list.length)
-      const least = Math.min(...list.map((each) => each.key))
-      expect(heap.peek()?.key ?? Number.POSITIVE_INFINITY).toBe(least)
+      const least = Math.min(...list.map((each) => each.rank))
+      expect(heap.peek()?.rank ?? Number.POSITIVE_INFINITY).toBe(least)
       if (step % 50 === 0) {
         const maxKey = random(60) - 5
         const visited = new Set<HeapItem>()
         heap.forEachUpTo(maxKey, (each) => visited.add(each))
-        expect(visited).toEqual(new Set(list.filter((each) => each.key <= maxKey)))
+        expect(visited).toEqual(new Set(list.filter((each) => each.rank <= maxKey)))
       }
     }
-    expect(drain(heap)).toEqual(list.map((each) => each.key).sort((a, b) => a - b))
+    expect(drain(heap)).toEqual(list.map((each) => each.rank).sort((a, b) => a - b))
   })
 })

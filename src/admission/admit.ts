@@ -104,7 +104,7 @@ export class Admission {
     // As in `judge`: nobody waits, so there is no order.
     if (this.#ledger.calls === 0 && key !== undefined) {
       const partition = onlyPool.pool.roomy(key, nowMs)
-      if (partition !== undefined && route.takeIfRoom(nowMs)) return this.#enter(route, partition, nowMs)
+      if (partition !== undefined && route.takeIfRoom(nowMs)) return this.#startIn(route, partition, nowMs)
     }
     return this.#judgeGates(route, call, [key], nowMs)
   }
@@ -171,7 +171,7 @@ export class Admission {
   }
 
   /** The call has taken what needs no key, and takes its one partition, which most calls with a key have (`core.partition`). */
-  #enter(route: Route, partition: Partition, nowMs: number): Lease {
+  #startIn(route: Route, partition: Partition, nowMs: number): Lease {
     partition.pool.enter(partition, nowMs)
     partition.start(nowMs)
     return this.#start(route, partition)

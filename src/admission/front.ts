@@ -6,7 +6,7 @@ import { countRefusal, type Totals } from '../totals.ts'
 import type { Admission, Answer } from './admit.ts'
 import { type Lease, OpenLease } from './lease.ts'
 
-/** The way of one (contract, method), bound once; follows publications by itself. */
+/** One (contract, method), bound once; follows publications by itself. */
 export interface BoundRoute {
   /** As {@link AdmissionCore.admit}; `contract` and `method` of the call are not looked at. */
   admit(call?: Call): Answer
@@ -23,16 +23,16 @@ const NO_CALL: Call = {}
 /**
  * Where a call comes in: it captures the program in force, or is not measured while there is none.
  *
- * What a bound way needs is kept with it, from its first call after a change to the next change: its route while calls
+ * What a bound route needs is kept with it, from its first call after a change to the next change: its route while calls
  * are judged, or the lease that all get while disabled; neither while the door is guarded. So most calls ask nobody
- * else (`core.immediate`, `core.disabled`), and a program that is no longer current lives on in no way (PUB-7).
+ * else (`core.immediate`, `core.disabled`), and a program that is no longer current lives on in none of them (PUB-7).
  */
 export class Front {
   readonly admission: Admission
   readonly totals: Totals
   readonly #door: Door
   readonly #look: () => void
-  readonly #ways: FrontRoute[]
+  readonly #bound: FrontRoute[]
   #isGuarded: boolean
   #current: Program | null // null: disabled
   #open: Lease
@@ -43,7 +43,7 @@ export class Front {
     this.totals = totals
     this.#door = door
     this.#look = look
-    this.#ways = []
+    this.#bound = []
     this.#isGuarded = false
     this.#current = null
     this.#open = new OpenLease(0)
@@ -68,30 +68,30 @@ export class Front {
   }
 
   bind(contract: string | undefined, method: string | undefined): BoundRoute {
-    const way = new FrontRoute(this, contract, method)
-    this.#ways.push(way)
-    return way
+    const bound = new FrontRoute(this, contract, method)
+    this.#bound.push(bound)
+    return bound
   }
 
   admit(call: Call = NO_CALL): Answer {
     return this.admitBy(null, call, call.contract, call.method)
   }
 
-  /** A call by no way, or by one that keeps nothing for it: from here on it does, unless the door is guarded. */
-  admitBy(way: FrontRoute | null, call: Call, contract: string | undefined, method: string | undefined): Answer {
+  /** A call of no bound route, or of one that keeps nothing for it: from here on it does, unless the door is guarded. */
+  admitBy(bound: FrontRoute | null, call: Call, contract: string | undefined, method: string | undefined): Answer {
     if (this.#isGuarded) {
       this.#look()
       const { closed } = this.#door
       if (closed !== null) return this.#refuse(closed)
     }
-    const isKept = way !== null && !this.#isGuarded
+    const isKept = bound !== null && !this.#isGuarded
     const program = this.#current
     if (program !== null) {
       const route = program.route(contract, method)
-      if (isKept) way.route = route
+      if (isKept) bound.route = route
       return this.admission.admit(route, call) ?? this.admitOvertaken(contract, method)
     }
-    if (isKept) way.open = this.#open
+    if (isKept) bound.open = this.#open
     // While disabled nothing is asked and nothing is held (ADM-11).
     const { signal } = call
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
@@ -105,7 +105,7 @@ export class Front {
 
   #changed(): void {
     this.admission.overtaken.changes += 1
-    for (const way of this.#ways) way.forget()
+    for (const bound of this.#bound) bound.forget()
   }
 
   #refuse(answer: Refusal): Refusal {

@@ -44,7 +44,7 @@ export class Lane implements HeapItem {
   passedBy: number
   passedUpTo: number
   /** Deadline of its first waiter, or of one before that: set right when it is reached. */
-  key: number
+  rank: number
   heapIndex: number // in the queue's heap of deadlines
 
   constructor(route: Route, keyed: Keyed, id: string, lines: readonly Line[]) {
@@ -66,7 +66,7 @@ export class Lane implements HeapItem {
     this.passes = []
     this.passedBy = 0
     this.passedUpTo = 0
-    this.key = 0
+    this.rank = 0
     this.heapIndex = -1
   }
 
@@ -123,27 +123,27 @@ export class Lane implements HeapItem {
       if (waiter === null) {
         if (spot.heapIndex !== -1) strangers.remove(spot)
       } else if (spot.heapIndex === -1) {
-        spot.key = waiter.key
+        spot.rank = waiter.rank
         strangers.push(spot)
-      } else strangers.rekey(spot, waiter.key)
+      } else strangers.rerank(spot, waiter.rank)
     }
   }
 }
 
 /**
- * A lane at one of its resources. Its key is, where it is parked, the arrival of the lane's first waiter or of one before
+ * A lane at one of its resources. Its rank is, where it is parked, the arrival of the lane's first waiter or of one before
  * that; among strangers that of `passable`.
  */
 export class Spot implements HeapItem {
   readonly lane: Lane
   readonly line: Line
-  key: number
+  rank: number
   heapIndex: number // in `line.parked` or `line.strangers`, or in neither while all its waiters have been passed too often
 
   constructor(lane: Lane, line: Line) {
     this.lane = lane
     this.line = line
-    this.key = 0
+    this.rank = 0
     this.heapIndex = -1
   }
 }
@@ -160,7 +160,7 @@ export class Line implements HeapItem {
   /** May have room that nobody has been offered yet. */
   dirty: boolean
   /** While dirty the arrival that can be next in it, or one before; else when a timed resource gets room. */
-  key: number
+  rank: number
   heapIndex: number // in the heap of dirty lines or of refills
 
   constructor(resource: Resource) {
@@ -169,15 +169,15 @@ export class Line implements HeapItem {
     this.strangers = new Heap()
     this.fullUpTo = 0
     this.dirty = false
-    this.key = 0
+    this.rank = 0
     this.heapIndex = -1
   }
 
   /** Who is parked here and came first. The order is set right only now: mostly nobody asks (`queue.release`). */
   oldest(): Spot | undefined {
     let spot = this.parked.peek()
-    while (spot !== undefined && spot.key !== spot.lane.first.key) {
-      this.parked.rekey(spot, spot.lane.first.key)
+    while (spot !== undefined && spot.rank !== spot.lane.first.rank) {
+      this.parked.rerank(spot, spot.lane.first.rank)
       spot = this.parked.peek()
     }
     return spot

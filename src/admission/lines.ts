@@ -11,7 +11,7 @@ import { type Keyed, resourcesOf } from './needs.ts'
  *
  * Always true between two steps:
  * 1. A lane that stands has a waiter. It is `parked` at exactly one spot, with the arrival number of its first waiter or
- *    of one before that, as its key among the deadlines is that of its first waiter or less: who leaves moves nothing.
+ *    of one before that, as its rank among the deadlines is that of its first waiter or less: who leaves moves nothing.
  * 2. It stands among the `strangers` of its other lines with that of its oldest waiter that has not been passed too
  *    often (`passes.ts`), or not at all if there is none.
  * 3. A line is dirty, or has a refill, or (no lane being parked in it, or its room coming with an event only) neither.
@@ -21,15 +21,15 @@ export class Lines {
   only: Lane | undefined
   /** Nothing is due before it, neither a deadline nor a refill. Infinity: never. */
   dueMs: number
-  readonly #keyed: Map<Route, Map<string, Lane>> // lanes with partitions or places that stand
+  readonly #keyedLanes: Map<Route, Map<string, Lane>> // lanes with partitions or places that stand
   readonly #deadlines: Heap<Lane>
   readonly #refills: Heap<Line>
-  readonly #dirty: Heap<Line> // keyed by a lower bound of the oldest arrival that can be next in it
+  readonly #dirty: Heap<Line> // ranked by a lower bound of the oldest arrival that can be next in it
 
   constructor() {
     this.only = undefined
     this.dueMs = Number.POSITIVE_INFINITY
-    this.#keyed = new Map()
+    this.#keyedLanes = new Map()
     this.#deadlines = new Heap()
     this.#refills = new Heap()
     this.#dirty = new Heap()
@@ -51,22 +51,22 @@ export class Lines {
 
   /** A lane whose first waiter has no time left, and less than any other. */
   expired(nowMs: number): Lane | undefined {
-    for (let lane = this.#deadlines.peek(); lane !== undefined && lane.key <= nowMs; lane = this.#deadlines.peek()) {
+    for (let lane = this.#deadlines.peek(); lane !== undefined && lane.rank <= nowMs; lane = this.#deadlines.peek()) {
       const { deadlineAtMs } = lane.first
-      if (lane.key === deadlineAtMs) return lane
-      this.#deadlines.rekey(lane, deadlineAtMs)
+      if (lane.rank === deadlineAtMs) return lane
+      this.#deadlines.rerank(lane, deadlineAtMs)
     }
     return undefined
   }
 
   /** Lines whose resource has room again by now are dirty. Whoever has {@link expired} is gone. */
   refill(nowMs: number): void {
-    for (let line = this.#refills.peek(); line !== undefined && line.key <= nowMs; line = this.#refills.peek()) {
+    for (let line = this.#refills.peek(); line !== undefined && line.rank <= nowMs; line = this.#refills.peek()) {
       this.#refills.remove(line)
       this.markDirty(line)
     }
     const never = Number.POSITIVE_INFINITY
-    this.dueMs = Math.min(this.#deadlines.peek()?.key ?? never, this.#refills.peek()?.key ?? never)
+    this.dueMs = Math.min(this.#deadlines.peek()?.rank ?? never, this.#refills.peek()?.rank ?? never)
   }
 
   get oldestDirty(): Line | undefined {
@@ -75,8 +75,8 @@ export class Lines {
 
   /** Is an older lane to be looked at before this spot of the oldest dirty line? Sets the line's order right. */
   isBehind(line: Line, spot: Spot): boolean {
-    const { key } = spot.lane.first
-    if (key > line.key) this.#dirty.rekey(line, key)
+    const { rank } = spot.lane.first
+    if (rank > line.rank) this.#dirty.rerank(line, rank)
     return this.#dirty.peek() !== line
   }
 
@@ -85,12 +85,12 @@ export class Lines {
     const first = line.parked.peek()
     if (first === undefined) return
     if (line.dirty) {
-      if (first.key < line.key) this.#dirty.rekey(line, first.key)
+      if (first.rank < line.rank) this.#dirty.rerank(line, first.rank)
       return
     }
     if (line.heapIndex !== -1) this.#refills.remove(line)
     line.dirty = true
-    line.key = first.key
+    line.rank = first.rank
     this.#dirty.push(line)
   }
 
@@ -112,8 +112,8 @@ export class Lines {
 
   #keyedLaneFor(route: Route, keyed: Keyed): Lane {
     const id = laneId(keyed)
-    const lanes = this.#keyed.get(route) ?? new Map<string, Lane>()
-    if (lanes.size === 0) this.#keyed.set(route, lanes)
+    const lanes = this.#keyedLanes.get(route) ?? new Map<string, Lane>()
+    if (lanes.size === 0) this.#keyedLanes.set(route, lanes)
     let lane = lanes.get(id)
     if (lane === undefined) {
       lane = this.#laneOf(route, keyed, id)
@@ -125,11 +125,11 @@ export class Lines {
   /** A lane has its first waiter and takes its spots. */
   stand(lane: Lane, nowMs: number): void {
     const { first, parkedAt } = lane
-    lane.key = first.deadlineAtMs
+    lane.rank = first.deadlineAtMs
     this.#deadlines.push(lane)
     this.#setOnly()
-    this.dueMs = Math.min(this.dueMs, lane.key)
-    parkedAt.key = first.key
+    this.dueMs = Math.min(this.dueMs, lane.rank)
+    parkedAt.rank = first.rank
     parkedAt.line.parked.push(parkedAt)
     if (!lane.isEverywhere) lane.setPassable(first)
     // What it lacks may only be kept back for others, or its turn; then it is looked at when they have started.
@@ -142,10 +142,10 @@ export class Lines {
     const before = lane.parkedAt
     assert(before !== spot, 'a lane is moved to where it stands')
     before.line.parked.remove(before)
-    if (before.line.parked.size === 0) this.#settle(before.line)
+    if (before.line.parked.size === 0) this.#unlist(before.line)
     if (spot.heapIndex !== -1) spot.line.strangers.remove(spot)
     lane.parkedAt = spot
-    spot.key = lane.first.key
+    spot.rank = lane.first.rank
     spot.line.parked.push(spot)
     lane.setPassable(lane.passable)
     if (spot.line.dirty) this.markDirty(spot.line)
@@ -156,7 +156,7 @@ export class Lines {
   leave(lane: Lane): void {
     const { parkedAt } = lane
     parkedAt.line.parked.remove(parkedAt)
-    if (parkedAt.line.parked.size === 0) this.#settle(parkedAt.line)
+    if (parkedAt.line.parked.size === 0) this.#unlist(parkedAt.line)
     this.#deadlines.remove(lane)
     this.#setOnly()
     if (lane.passes.length > 0) lane.passes = []
@@ -165,9 +165,9 @@ export class Lines {
 
   /** A lane with partitions goes, and with it what its partitions alone have: keys come and go, routes do not. */
   #forget({ route, id, partitions }: Lane): void {
-    const lanes = this.#keyed.get(route)
+    const lanes = this.#keyedLanes.get(route)
     lanes?.delete(id)
-    if (lanes?.size === 0) this.#keyed.delete(route)
+    if (lanes?.size === 0) this.#keyedLanes.delete(route)
     for (const { concurrency, rate } of partitions ?? []) {
       if (concurrency?.waiting === 0) concurrency.line = null
       if (rate?.waiting === 0) rate.line = null
@@ -189,7 +189,7 @@ export class Lines {
   }
 
   /** Nobody stands in the line any more: there is nobody to look for, now or later. */
-  #settle(line: Line): void {
+  #unlist(line: Line): void {
     if (line.heapIndex === -1) return
     if (line.dirty) this.#dirty.remove(line)
     else this.#refills.remove(line)
@@ -201,9 +201,9 @@ export class Lines {
     if (!line.resource.timed || line.dirty || line.parked.size === 0) return
     const atMs = nowMs + Math.max(1, line.resource.msUntilRoom(nowMs, ahead))
     this.dueMs = Math.min(this.dueMs, atMs)
-    if (line.heapIndex !== -1) this.#refills.rekey(line, atMs)
+    if (line.heapIndex !== -1) this.#refills.rerank(line, atMs)
     else {
-      line.key = atMs
+      line.rank = atMs
       this.#refills.push(line)
     }
   }

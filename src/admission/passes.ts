@@ -31,17 +31,17 @@ export class Passes {
   }
 
   /**
-   * Room of these lines went to the call of arrival `key` (Infinity: one that did not wait). Passed are the older
+   * Room of these lines went to the call of this arrival (Infinity: one that did not wait). Passed are the older
    * waiters that have lacked one of them and stand elsewhere, but for those that `isPending` says are only not yet
    * looked at.
    */
-  count(lines: readonly Line[], key: number, isPending: (line: Line) => boolean): void {
+  count(lines: readonly Line[], arrival: number, isPending: (line: Line) => boolean): void {
     let passed: Lane[] | undefined // as a rule nobody: a lane's own first is newer than whom it passes
     for (const { strangers, fullUpTo } of lines) {
       const oldest = strangers.peek()
       if (oldest === undefined) continue
-      const upTo = Math.min(key - 1, fullUpTo)
-      if (oldest.key > upTo) continue
+      const upTo = Math.min(arrival - 1, fullUpTo)
+      if (oldest.rank > upTo) continue
       if (passed === undefined) this.#grants += 1
       const found = passed ?? []
       passed = found
@@ -66,7 +66,7 @@ export class Passes {
     const tooOftenUpTo = passes.length === MAX_PASSES ? (passes[0] ?? 0) : 0
     const before = lane.passable
     let waiter = before
-    for (; waiter !== null && waiter.key <= tooOftenUpTo; waiter = waiter.next) this.#tooOften.push(waiter)
+    for (; waiter !== null && waiter.rank <= tooOftenUpTo; waiter = waiter.next) this.#tooOften.push(waiter)
     if (waiter === before) return
     lane.setPassable(waiter)
     this.#protectOldest()

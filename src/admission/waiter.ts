@@ -4,10 +4,10 @@ import type { Refusal } from '../refusal.ts'
 import type { Lane } from './lane.ts'
 import type { Lease } from './lease.ts'
 
-type Settle = (answer: Lease | Refusal) => void
+type Resolve = (answer: Lease | Refusal) => void
 
 /** Stands in until the promise has given its own, which it does while it is made. */
-function unsettled(): void {}
+function unresolved(): void {}
 
 /**
  * Hears when a signal aborts. Made before the waiter it is for: what the caller gave may be no signal, and throw, and
@@ -50,11 +50,11 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
   previous: Waiter | null
   next: Waiter | null
   /** Arrival number: older is less. */
-  key: number
+  rank: number
   heapIndex: number // in the queue's heap of waiters that were passed too often
   /** What its caller holds. */
   readonly answered: Promise<Lease | Refusal>
-  readonly #settle: Settle
+  readonly #resolve: Resolve
   /** Null: nobody can abort it, or it has its answer and later aborts are ignored (RUN-2). */
   #listener: AbortListener | null
 
@@ -65,15 +65,15 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
     this.list = null
     this.previous = null
     this.next = null
-    this.key = arrival
+    this.rank = arrival
     this.heapIndex = -1
     this.#listener = listener
     if (listener !== null) listener.waiter = this
-    let settle: Settle = unsettled
-    this.answered = new Promise((resolve) => {
-      settle = resolve
+    let resolve: Resolve = unresolved
+    this.answered = new Promise((own) => {
+      resolve = own
     })
-    this.#settle = settle
+    this.#resolve = resolve
   }
 
   /** Both as captured at enqueue: no update moves it (QUE-3). */
@@ -92,6 +92,6 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
       this.#listener.stop()
       this.#listener = null
     }
-    this.#settle(answer)
+    this.#resolve(answer)
   }
 }

@@ -20,7 +20,7 @@ export class Partition extends Concurrency implements HeapItem {
   users: number // calls that run or wait, ≥ 0
   usedAtMs: number // newest admission or enqueue
   heapIndex: number
-  key: number // a lower bound of freeAtMs, brought up to date when it matters
+  rank: number // a lower bound of freeAtMs, brought up to date when it matters
   readonly id: string // the key that the selector returned
 
   constructor(pool: PartitionPool, id: string, nowMs: number) {
@@ -31,7 +31,7 @@ export class Partition extends Concurrency implements HeapItem {
     this.users = 0
     this.usedAtMs = nowMs
     this.heapIndex = -1
-    this.key = nowMs
+    this.rank = nowMs
     this.id = id
   }
 
@@ -129,7 +129,7 @@ export class PartitionPool {
       assert(victim !== undefined, 'a partition enters a pool in which nothing can make room')
       this.#remove(victim)
     }
-    partition.key = nowMs
+    partition.rank = nowMs
     this.#partitions.set(partition.id, partition)
     this.#idle.push(partition)
   }
@@ -138,7 +138,7 @@ export class PartitionPool {
     assert(partition.users > 0, 'a partition is left that nobody is in')
     partition.users -= 1
     if (partition.users === 0 && partition.heapIndex === -1) {
-      partition.key = partition.usedAtMs
+      partition.rank = partition.usedAtMs
       this.#idle.push(partition)
     }
   }
@@ -156,8 +156,8 @@ export class PartitionPool {
   #removeFree(untilMs: number, steps: number): void {
     for (let step = 0; step < steps; step += 1) {
       const least = this.#idle.peek()
-      if (least === undefined || least.key > untilMs) return
-      if (this.#settle(least) && least.key <= untilMs) this.#remove(least)
+      if (least === undefined || least.rank > untilMs) return
+      if (this.#refresh(least) && least.rank <= untilMs) this.#remove(least)
     }
   }
 
@@ -166,23 +166,23 @@ export class PartitionPool {
     for (let step = 0; ; step += 1) {
       const least = this.#idle.peek()
       if (least === undefined) return undefined
-      const wasKey = least.key
-      if (!this.#settle(least)) continue
-      const isLeast = least.key === wasKey || this.#idle.peek() === least
-      const isFree = least.key <= nowMs
+      const before = least.rank
+      if (!this.#refresh(least)) continue
+      const isLeast = least.rank === before || this.#idle.peek() === least
+      const isFree = least.rank <= nowMs
       if (!isLeast && !(isFree && step >= MAX_STALE)) continue
       return isFree || this.config.onPartitionLimit === 'evict' ? least : undefined
     }
   }
 
   /** Brings an entry's place in the heap up to date; a busy one leaves it until it falls idle. Says whether it stayed. */
-  #settle(partition: Partition): boolean {
+  #refresh(partition: Partition): boolean {
     if (partition.users > 0) {
       this.#idle.remove(partition)
       return false
     }
     const { freeAtMs } = partition
-    if (freeAtMs > partition.key) this.#idle.rekey(partition, freeAtMs)
+    if (freeAtMs > partition.rank) this.#idle.rerank(partition, freeAtMs)
     return true
   }
 

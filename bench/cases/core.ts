@@ -2,7 +2,7 @@ import { AdmissionCore } from '../../src/admission-core.ts'
 import type { ConfigInput, QueueInput } from '../../src/config/types.ts'
 import type { Contestant, Exact, Group, Ratio, Size, Subject } from '../engine.ts'
 import { StillClock } from '../still-clock.ts'
-import { admitted, rotatingLeases } from './leases.ts'
+import { admitted, immediate, rotatingLeases } from './leases.ts'
 import { AMPLE, AMPLE_BUCKET, CONTRACT, METHOD, ONE_SCOPE, OUTSTANDING, THREE_SCOPES, threeScopes } from './limits.ts'
 
 const LEASE: Exact = { maxBytes: 40, clockReads: 0, maxTimersPer1000: 0 }
@@ -46,12 +46,6 @@ function disabledAgain(): Subject {
   const core = new AdmissionCore({ clock, config: THREE_SCOPES })
   core.disable()
   return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, NOTHING)
-}
-
-function builtIn(config: ConfigInput): Subject {
-  const clock = new StillClock()
-  const core = new AdmissionCore({ clock, config })
-  return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, LEASE)
 }
 
 /** By contract and method instead of a bound route: two look-ups more. */
@@ -185,16 +179,16 @@ function beside(yardstick: Contestant, name: string, make: Contestant['make'], g
   return { name, contestants: () => [yardstick, { name, make }], ratios: [{ of: name, to: [yardstick.name], ...goal }] }
 }
 
-const immediate: Contestant = { name: 'core.immediate.3', make: () => builtIn(THREE_SCOPES) }
+const threeScopesAtOnce: Contestant = { name: 'core.immediate.3', make: () => immediate(THREE_SCOPES, LEASE) }
 
 export const coreGroups: readonly Group[] = [
   beside(counter, 'core.disabled', disabled, { goal: 'P1', max: 1.5 }),
   beside(counter, 'core.disabled.again', disabledAgain, { goal: 'P1', max: 1.5 }),
-  beside(counter, 'core.immediate.1', () => builtIn(ONE_SCOPE), { goal: 'P2', max: 6 }),
-  beside(counter, immediate.name, immediate.make, { goal: 'P3', max: 8 }),
+  beside(counter, 'core.immediate.1', () => immediate(ONE_SCOPE, LEASE), { goal: 'P2', max: 6 }),
+  beside(counter, threeScopesAtOnce.name, threeScopesAtOnce.make, { goal: 'P3', max: 8 }),
   beside(counter, 'core.immediate.3.unbound', unbound),
-  beside(immediate, 'core.rate', withRate, { goal: 'P6', max: 2 }),
-  beside(immediate, 'core.rate.real-clock', withRealClock),
+  beside(threeScopesAtOnce, 'core.rate', withRate, { goal: 'P6', max: 2 }),
+  beside(threeScopesAtOnce, 'core.rate.real-clock', withRealClock),
   beside(counter, 'core.refuse.full', full, { goal: 'P8', max: 4 }),
   beside(counter, 'core.refuse.queue-full', queueFull),
   beside(counter, 'core.refuse.rate', rateEmpty, { goal: 'P8', max: 8 }),
@@ -203,7 +197,7 @@ export const coreGroups: readonly Group[] = [
 export const updatedGroup: Group = {
   name: 'core.immediate.updated',
   contestants: (size) => [
-    { name: 'core.immediate.built-in', make: () => builtIn(THREE_SCOPES) },
+    { name: 'core.immediate.built-in', make: () => immediate(THREE_SCOPES, LEASE) },
     { name: 'core.immediate.runtime', make: enabledLater },
     { name: 'core.immediate.resized', make: () => updated(size, resized) },
     { name: 'core.immediate.policy', make: () => updated(size, requeued) },

@@ -1,14 +1,22 @@
 import type { Answer } from '../../src/admission/admit.ts'
 import type { Lease } from '../../src/admission/lease.ts'
-import type { AdmissionCore, BoundRoute } from '../../src/admission-core.ts'
+import { AdmissionCore, type BoundRoute } from '../../src/admission-core.ts'
+import type { ConfigInput } from '../../src/config/types.ts'
 import type { Exact, Subject } from '../engine.ts'
-import type { CountingClock } from '../still-clock.ts'
-import { OUTSTANDING } from './limits.ts'
+import { type CountingClock, StillClock } from '../still-clock.ts'
+import { CONTRACT, METHOD, OUTSTANDING } from './limits.ts'
 
 /** The least that a caller must do to see that it may start: only a lease can be released. */
 export function admitted(answer: Answer): Lease {
   if (!('release' in answer)) throw new Error(`Not admitted at once: ${answer}`)
   return answer
+}
+
+/** Permits of one route with this configuration, enabled from the start. */
+export function immediate(config: ConfigInput, exact: Exact): Subject {
+  const clock = new StillClock()
+  const core = new AdmissionCore({ clock, config })
+  return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, exact)
 }
 
 /** An operation releases the oldest of 64 leases and takes a new one, so that a lease cannot stay on the stack. */

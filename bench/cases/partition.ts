@@ -1,7 +1,7 @@
 import { AdmissionCore } from '../../src/admission-core.ts'
 import type { Contestant, Exact, Group, Ratio, Subject } from '../engine.ts'
 import { StillClock } from '../still-clock.ts'
-import { rotatingLeases } from './leases.ts'
+import { immediate, rotatingLeases } from './leases.ts'
 import { AMPLE, CONTRACT, METHOD, THREE_SCOPES } from './limits.ts'
 
 /** Keys are visited with this stride, which has no factor in common with their number: every key, in no good order. */
@@ -68,11 +68,7 @@ function lookUp(name: string, keys: number): Contestant {
   }
 }
 
-function plain(): Subject {
-  const clock = new StillClock()
-  const core = new AdmissionCore({ clock, config: THREE_SCOPES })
-  return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, {})
-}
+const plain: Contestant = { name: 'core.immediate.3', make: () => immediate(THREE_SCOPES, {}) }
 
 const retained = (keys: Keys): string => keys.next()
 const fresh = (keys: Keys): string => keys.nextFresh()
@@ -81,11 +77,7 @@ const fresh = (keys: Keys): string => keys.nextFresh()
 function warm(name: string, next: (keys: Keys) => string, goal: Partial<Ratio> = {}, exact: Exact = {}): Group {
   return {
     name,
-    contestants: () => [
-      { name: 'core.immediate.3', make: plain },
-      lookUp('map.get.1k', 1000),
-      { name, make: () => partitioned(1000, 2000, next, exact) },
-    ],
+    contestants: () => [plain, lookUp('map.get.1k', 1000), { name, make: () => partitioned(1000, 2000, next, exact) }],
     ratios: [{ of: name, to: ['core.immediate.3', 'map.get.1k'], ...goal }],
   }
 }
@@ -100,7 +92,7 @@ export const coldPartitionGroup: Group = {
   contestants: (size) => {
     const many = size === 'full' ? 100_000 : 2000
     return [
-      { name: 'core.immediate.3', make: plain },
+      plain,
       lookUp('map.get.100k', many),
       { name: 'core.partition.hit.100k', make: () => partitioned(many, 2 * many, retained) },
       { name: 'core.partition.churn', make: () => partitioned(many, 1000, retained) },

@@ -4,9 +4,9 @@ import pLimit from 'p-limit'
 import PQueue from 'p-queue'
 import { AdmissionCore } from '../../src/admission-core.ts'
 import type { ConfigInput } from '../../src/config/types.ts'
-import type { Contestant, Group, Subject } from '../engine.ts'
+import type { Contestant, Group } from '../engine.ts'
 import { StillClock } from '../still-clock.ts'
-import { rotatingLeases } from './leases.ts'
+import { immediate } from './leases.ts'
 import { CONTRACT, METHOD, ONE_SCOPE, OUTSTANDING, THREE_SCOPES } from './limits.ts'
 
 /** Work that takes no time but is a promise, as handlers are. */
@@ -45,12 +45,6 @@ function ours(config: ConfigInput): () => Promise<number> {
   }
 }
 
-function oursSynchronous(config: ConfigInput): Subject {
-  const clock = new StillClock()
-  const core = new AdmissionCore({ clock, config })
-  return rotatingLeases(core, core.route(CONTRACT, METHOD), clock, {})
-}
-
 /** A semaphore gives out no lease: what is released was counted by the caller. */
 const semaphore: Contestant = {
   name: 'async-sema.tryAcquire',
@@ -82,7 +76,7 @@ const cockatiel = awaited('cockatiel.execute', () => {
 
 const synchronous = (scopes: 1 | 3): Contestant => ({
   name: `ours.immediate.${scopes}`,
-  make: () => oursSynchronous(scopes === 1 ? ONE_SCOPE : THREE_SCOPES),
+  make: () => immediate(scopes === 1 ? ONE_SCOPE : THREE_SCOPES, {}),
 })
 const executed = awaited('ours.execute.3', () => ours(THREE_SCOPES))
 

@@ -119,10 +119,12 @@ export class PartitionPool {
   enter(partition: Partition, nowMs: number): void {
     partition.users += 1
     partition.usedAtMs = nowMs
-    if (partition.heapIndex === -1 && this.#partitions.get(partition.id) !== partition) this.#add(partition, nowMs)
+    if (partition.heapIndex === -1) this.#addIfNew(partition, nowMs)
   }
 
-  #add(partition: Partition, nowMs: number): void {
+  // Apart, as `#canAdd` is: a warm entry is in the heap.
+  #addIfNew(partition: Partition, nowMs: number): void {
+    if (this.#partitions.get(partition.id) === partition) return
     this.sweep(nowMs, MAX_STALE)
     if (this.#partitions.size >= this.config.maxPartitions) {
       const victim = this.#victim(nowMs)

@@ -87,12 +87,24 @@ describe('README', () => {
     expect(missing).toEqual([])
   })
 
-  it('gives every option of createAdmission', () => {
-    const source = readFileSync(join(ROOT, 'src/hono/create-admission.ts'), 'utf8')
-    const [, body = ''] = /interface AdmissionOptions[^{]*\{\n(.*?)^\}/ms.exec(source) ?? []
-    const options = [...body.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name = '']) => name)
-    expect(options.length).toBeGreaterThan(8)
-    expect(options.filter((name) => !rows.some((row) => new RegExp(`^\\| \`${name}\\b`).test(row)))).toEqual([])
+  it.each([
+    ['Options', 'src/hono/create-admission.ts', 'AdmissionOptions'],
+    ['The admin route', 'src/hono/admin-auth.ts', 'AdminOptions'],
+    ['Lifecycle and draining', 'src/host/serve.ts', 'ServeOptions'],
+    ['A gateway in front', 'src/gateway/create-gateway.ts', 'GatewayOptions'],
+    ['A gateway in front', 'src/gateway/create-gateway.ts', 'ProbeOptions'],
+    ['A gateway in front', 'src/gateway/proxy-handler.ts', 'ProxyOptions'],
+    ['A gateway in front', 'src/gateway/proxy-request.ts', 'ForwardingOptions'],
+    ['A gateway in front', 'src/gateway/registry-route.ts', 'RegistryOptions'],
+    ['A gateway in front', 'src/gateway/announce.ts', 'AnnounceOptions'],
+    ['A gateway in front', 'src/gateway/upstream-events.ts', 'UpstreamSettings'],
+  ])('names in "%s" every option of %s: %s', (title, path, name) => {
+    const [, text = ''] = new RegExp(`^## ${title}\\n(.*?)(?=^## |(?![^]))`, 'ms').exec(readme) ?? []
+    const source = readFileSync(join(ROOT, path), 'utf8')
+    const [, body = ''] = new RegExp(`interface ${name}\\b[^{]*\\{\\n(.*?)^\\}`, 'ms').exec(source) ?? []
+    const options = [...body.matchAll(/^ {2}readonly (\w+)/gm)].map(([, option = '']) => option)
+    expect(options).not.toEqual([])
+    expect(options.filter((option) => !new RegExp(`[\`({ ,]${option}\\b`).test(text))).toEqual([])
   })
 
   it('names only files, folders and scripts that exist', () => {

@@ -4,6 +4,7 @@ import { type Fetch, hostFetch } from './fetch.ts'
 import { type AnnouncementFailure, type Backoff, GatewayLink, type Told } from './gateway-link.ts'
 import { RegistryClient } from './registry-client.ts'
 import { parseEvents, type UpstreamEvent, type UpstreamSettings } from './upstream-events.ts'
+import { whole } from './whole.ts'
 
 export interface AnnounceOptions extends UpstreamSettings {
   /** Where the registries are mounted, one URL a gateway, such as `http://gateway:8080/gateway`. */
@@ -63,6 +64,7 @@ export interface Announcer {
  * Makes the announcer of an instance; nothing is sent before `start()` (RUN-1).
  *
  * @throws {GatewayInputError} when a gateway would refuse what it says of the instance.
+ * @throws {RangeError} when a time is none that a timer can keep.
  * @throws {TypeError} when a gateway's URL is none, or the token is no bearer token.
  *
  * @example
@@ -83,8 +85,21 @@ export interface Announcer {
  * ```
  */
 export function announceInstance(options: AnnounceOptions): Announcer {
-  const { gateways, token, id, url, generation, heartbeatMs = 5000, timeoutMs = 2000, patienceMs = 3000 } = options
-  const { backoff = { firstMs: 200, maxMs: 5000 }, random = Math.random } = options
+  const {
+    gateways,
+    token,
+    id,
+    url,
+    generation,
+    backoff = { firstMs: 200, maxMs: 5000 },
+    random = Math.random,
+  } = options
+  const time = (name: string, value: number, least: number): number =>
+    whole('announce the instance', name, value, least)
+  const heartbeatMs = time('heartbeatMs', options.heartbeatMs ?? 5000, 1)
+  const timeoutMs = time('timeoutMs', options.timeoutMs ?? 2000, 1)
+  const patienceMs = time('patienceMs', options.patienceMs ?? 3000, 0)
+  time('backoff.maxMs', backoff.maxMs, time('backoff.firstMs', backoff.firstMs, 1))
   const { clock = new SystemClock(), fetch = hostFetch } = options
   const settings = settingsOf(options)
   let drainingReason: string | undefined

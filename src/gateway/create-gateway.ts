@@ -1,5 +1,5 @@
 import type { Handler, Hono } from 'hono'
-import { type Clock, MAX_TIMER_MS, SystemClock } from '../clock.ts'
+import { type Clock, SystemClock } from '../clock.ts'
 import { type Fetch, hostFetch } from './fetch.ts'
 import { LeaseTimer } from './lease-timer.ts'
 import { Prober } from './probes.ts'
@@ -7,11 +7,14 @@ import { createProxyHandler, type GatewayEnv, type ProxyOptions } from './proxy-
 import { createRegistry, type RegistryOptions } from './registry-route.ts'
 import { ResponseBodies } from './response-body.ts'
 import { RevisionTag } from './revision-tag.ts'
-import { type Algorithm, Selection } from './selection.ts'
+import { ALGORITHMS, type Algorithm, Selection } from './selection.ts'
 import type { Upstream, UpstreamPolicy } from './upstream.ts'
 import type { UpstreamEvent, UpstreamInput } from './upstream-events.ts'
 import { listUpstreams, type UpstreamLists } from './upstream-lists.ts'
 import { type EventsAnswer, Upstreams } from './upstreams.ts'
+import { whole } from './whole.ts'
+
+const ACTION = 'create the gateway'
 
 /** Active health probes (GWY-5); without them an upstream is healthy enough until a connection to it fails. */
 export interface ProbeOptions {
@@ -70,7 +73,12 @@ export interface UpstreamPool {
 
 export interface Gateway {
   readonly upstreams: UpstreamPool
-  /** A handler that proxies to a selected upstream; several may differ in their options. */
+  /**
+   * A handler that proxies to a selected upstream; several may differ in their options.
+   *
+   * @throws {RangeError} when `timeoutMs` is out of its bounds.
+   * @throws {TypeError} when `trustedProxies` is unusable.
+   */
   proxy(options?: ProxyOptions): Handler<GatewayEnv>
   /** The registry as an app to mount. @throws {TypeError} when it would be open to everybody. */
   registry(options: RegistryOptions): Hono
@@ -85,7 +93,7 @@ export interface Gateway {
  *
  * Nothing is started, read or drawn before a request or `start()` (RUN-1).
  *
- * @throws {RangeError} when a number is out of its bounds.
+ * @throws {RangeError} when a number is out of its bounds, and for an unknown algorithm.
  * @throws {GatewayInputError} when `upstreams` is malformed.
  *
  * @example
@@ -100,18 +108,18 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions = {}): Gateway {
   const { clock = new SystemClock(), fetch = hostFetch, random = Math.random, probes, ejection = {} } = options
   const policy: UpstreamPolicy = {
-    heartbeatTimeoutMs: whole('heartbeatTimeoutMs', options.heartbeatTimeoutMs ?? 15_000, 1),
-    warmupMs: whole('warmupMs', options.warmupMs ?? 0, 0),
+    heartbeatTimeoutMs: whole(ACTION, 'heartbeatTimeoutMs', options.heartbeatTimeoutMs ?? 15_000, 1),
+    warmupMs: whole(ACTION, 'warmupMs', options.warmupMs ?? 0, 0),
     selectUnknown: options.selectUnknown ?? true,
-    maxUpstreams: whole('maxUpstreams', options.maxUpstreams ?? 1000, 1),
-    rise: whole('probes.rise', probes?.rise ?? 1, 1),
-    fall: whole('probes.fall', probes?.fall ?? 2, 1),
-    connectErrors: whole('ejection.connectErrors', ejection.connectErrors ?? 1, 1),
-    ejectMs: whole('ejection.ejectMs', ejection.ejectMs ?? 5000, 0),
+    maxUpstreams: whole(ACTION, 'maxUpstreams', options.maxUpstreams ?? 1000, 1),
+    rise: whole(ACTION, 'probes.rise', probes?.rise ?? 1, 1),
+    fall: whole(ACTION, 'probes.fall', probes?.fall ?? 2, 1),
+    connectErrors: whole(ACTION, 'ejection.connectErrors', ejection.connectErrors ?? 1, 1),
+    ejectMs: whole(ACTION, 'ejection.ejectMs', ejection.ejectMs ?? 5000, 0),
   }
   const upstreams = new Upstreams(policy, clock)
-  const selection = new Selection(upstreams, options.algorithm ?? 'weighted-round-robin', random)
-  const bodies = new ResponseBodies(clock, whole('stallTimeoutMs', options.stallTimeoutMs ?? 60_000, 1))
+  const selection = new Selection(upstreams, algorithmOf(options), random)
+  const bodies = new ResponseBodies(clock, whole(ACTION, 'stallTimeoutMs', options.stallTimeoutMs ?? 60_000, 1))
   const leaseTimer = new LeaseTimer(upstreams, clock)
   const prober = probes === undefined ? null : new Prober(upstreams, clock, fetch, random, probePlan(probes))
   const tag = new RevisionTag()
@@ -141,7 +149,7 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
     proxy: (proxyOptions = {}) =>
       createProxyHandler(
         { upstreams, selection, bodies, clock, fetch },
-        { ...proxyOptions, timeoutMs: whole('timeoutMs', proxyOptions.timeoutMs ?? 60_000, 1) },
+        { ...proxyOptions, timeoutMs: whole('proxy', 'timeoutMs', proxyOptions.timeoutMs ?? 60_000, 1) },
       ),
     registry: (registryOptions) => createRegistry(upstreams, tag, registryOptions),
     start() {
@@ -155,6 +163,11 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
   }
 }
 
+function algorithmOf({ algorithm = 'weighted-round-robin' }: GatewayOptions): Algorithm {
+  if (ALGORITHMS.includes(algorithm)) return algorithm
+  throw new RangeError(`Cannot ${ACTION}: algorithm is ${algorithm}, not one of ${ALGORITHMS.join(', ')}`)
+}
+
 function probePlan({ path = '/readyz', intervalMs = 5000, timeoutMs = 1000, headers = {}, isHealthy }: ProbeOptions): {
   readonly path: string
   readonly intervalMs: number
@@ -162,20 +175,12 @@ function probePlan({ path = '/readyz', intervalMs = 5000, timeoutMs = 1000, head
   readonly headers: { readonly [name: string]: string }
   readonly isHealthy: (status: number) => boolean
 } {
-  if (!path.startsWith('/'))
-    throw new RangeError(`Cannot create the gateway: probes.path "${path}" must start with "/"`)
+  if (!path.startsWith('/')) throw new RangeError(`Cannot ${ACTION}: probes.path "${path}" must start with "/"`)
   return {
     path,
-    intervalMs: whole('probes.intervalMs', intervalMs, 1),
-    timeoutMs: whole('probes.timeoutMs', timeoutMs, 1),
+    intervalMs: whole(ACTION, 'probes.intervalMs', intervalMs, 1),
+    timeoutMs: whole(ACTION, 'probes.timeoutMs', timeoutMs, 1),
     headers,
     isHealthy: isHealthy ?? ((status) => status >= 200 && status < 300),
   }
-}
-
-function whole(name: string, value: number, least: number): number {
-  if (Number.isSafeInteger(value) && value >= least && value <= MAX_TIMER_MS) return value
-  throw new RangeError(
-    `Cannot create the gateway: ${name} is ${value}, not a whole number from ${least} to ${MAX_TIMER_MS}`,
-  )
 }

@@ -1,4 +1,4 @@
-import { boundedBytes, jsonIn } from '../hono/bounded-body.ts'
+import { boundedText } from '../hono/bounded-body.ts'
 
 /** A request body read as JSON, or why it is none. */
 export type JsonBody =
@@ -15,8 +15,9 @@ export function isJsonType(request: Request): boolean {
 /** Reads at most `maxBytes`; a body that breaks off is broken. */
 export async function readJson(request: Request, maxBytes: number): Promise<JsonBody> {
   try {
-    const bytes = await boundedBytes(request, maxBytes)
-    return bytes === undefined ? { kind: 'too_large' } : { kind: 'json', value: jsonIn(bytes) }
+    const text = await boundedText(request, maxBytes)
+    if (text === undefined) return { kind: 'too_large' }
+    return text === null ? { kind: 'broken' } : { kind: 'json', value: JSON.parse(text) }
   } catch {
     return { kind: 'broken' }
   }

@@ -1,7 +1,7 @@
 import type { Context, Handler } from 'hono'
 import { unreachable } from '../assert.ts'
 import { problem } from './problem.ts'
-import { type ForwardingOptions, type ProxyRequest, proxyRequest, unsupported } from './proxy-request.ts'
+import { type ForwardingOptions, forwardingOf, type ProxyRequest, proxyRequest, unsupported } from './proxy-request.ts'
 import type { Selection } from './selection.ts'
 import { type Transfer, type TransferParts, transfer } from './transfer.ts'
 import type { Upstream } from './upstream.ts'
@@ -53,10 +53,11 @@ export function createProxyHandler(
   options: ProxyOptions & { readonly timeoutMs: number },
 ): Handler<GatewayEnv> {
   const { selection } = parts
+  const forwarding = forwardingOf(options)
   return async (c) => {
     const refused = unsupported(c.req.raw)
     if (refused !== null) return refused
-    const request = proxyRequest(c, options)
+    const request = proxyRequest(c, forwarding)
     const key = options.key?.(c)
     const deadlineAtMs = parts.upstreams.nowMs() + options.timeoutMs
 

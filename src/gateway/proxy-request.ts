@@ -1,5 +1,6 @@
 import type { Context } from 'hono'
 import type { GetConnInfo } from 'hono/conninfo'
+import { parseAddress, rangesOf } from '../hono/address.ts'
 import { headersForUpstream, type Incoming } from './forwarded-headers.ts'
 import { problem } from './problem.ts'
 
@@ -17,10 +18,37 @@ export interface ProxyRequest {
 export interface ForwardingOptions {
   /** The runtime's `getConnInfo`; without it the peer's address is unknown to upstreams. */
   readonly getConnInfo?: GetConnInfo
-  /** Peers whose forwarding headers are kept and extended; default none: they are replaced. */
-  readonly trustedProxies?: boolean | ((peer: string) => boolean)
+  /**
+   * Peers whose forwarding headers are kept and extended: all, or by their address, as addresses and CIDR ranges or as a
+   * function; that needs `getConnInfo`. Default none: the headers are replaced.
+   */
+  readonly trustedProxies?: boolean | readonly string[] | ((peer: string) => boolean)
   /** Gives the path for the upstream, for a gateway that is mounted below a prefix. Starts with `/`; the query stays. */
   readonly rewritePath?: (path: string, c: Context) => string
+}
+
+/** {@link ForwardingOptions}, checked. */
+export interface Forwarding extends Pick<ForwardingOptions, 'getConnInfo' | 'rewritePath'> {
+  readonly isTrusted: (peer: string | undefined) => boolean
+}
+
+/** @throws {TypeError} when nobody can be trusted like that. */
+export function forwardingOf({ getConnInfo, trustedProxies = false, rewritePath }: ForwardingOptions): Forwarding {
+  if (typeof trustedProxies !== 'boolean' && getConnInfo === undefined) {
+    throw new TypeError('Cannot proxy: to trust peers by their address, trustedProxies needs getConnInfo')
+  }
+  return { isTrusted: trust(trustedProxies), ...(getConnInfo && { getConnInfo }), ...(rewritePath && { rewritePath }) }
+}
+
+function trust(trusted: NonNullable<ForwardingOptions['trustedProxies']>): Forwarding['isTrusted'] {
+  if (typeof trusted === 'boolean') return () => trusted
+  if (typeof trusted === 'function') return (peer) => peer !== undefined && trusted(peer)
+  if (!Array.isArray(trusted)) throw new TypeError('Cannot proxy: trustedProxies is no boolean, list or function')
+  const isInRanges = rangesOf(trusted)
+  return (peer) => {
+    const address = peer === undefined ? undefined : parseAddress(peer)
+    return address !== undefined && isInRanges(address)
+  }
 }
 
 /**
@@ -28,18 +56,18 @@ export interface ForwardingOptions {
  *
  * @throws {Error} when a middleware in front has read the body: there is nothing left to send.
  */
-export function proxyRequest(c: Context, options: ForwardingOptions): ProxyRequest {
+export function proxyRequest(c: Context, { getConnInfo, isTrusted, rewritePath }: Forwarding): ProxyRequest {
   const { raw } = c.req
   if (raw.bodyUsed) throw new Error('Cannot proxy: the request body was read before the gateway could pass it on')
   const url = new URL(raw.url)
-  const path = options.rewritePath?.(url.pathname, c) ?? url.pathname
+  const path = rewritePath?.(url.pathname, c) ?? url.pathname
   const body = raw.headers.get('content-length') === '0' ? null : raw.body
-  const peer = peerOf(c, options.getConnInfo)
+  const peer = peerOf(c, getConnInfo)
   const incoming: Incoming = {
     peer,
     protocol: url.protocol === 'https:' ? 'https' : 'http',
     host: raw.headers.get('host') ?? url.host,
-    isTrusted: isTrusted(peer, options.trustedProxies ?? false),
+    isTrusted: isTrusted(peer),
     hasBody: body !== null,
   }
   return {
@@ -77,9 +105,4 @@ function peerOf(c: Context, getConnInfo: GetConnInfo | undefined): string | unde
   } catch {
     return undefined // no connection behind this request, as in a test
   }
-}
-
-function isTrusted(peer: string | undefined, trusted: boolean | ((peer: string) => boolean)): boolean {
-  if (typeof trusted === 'boolean') return trusted
-  return peer !== undefined && trusted(peer)
 }

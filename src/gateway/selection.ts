@@ -4,7 +4,9 @@ import type { Upstream } from './upstream.ts'
 import type { Upstreams } from './upstreams.ts'
 
 /** How one of several upstreams is selected (GWY-4). */
-export type Algorithm = 'weighted-round-robin' | 'least-active' | 'power-of-two' | 'consistent-hash'
+export type Algorithm = (typeof ALGORITHMS)[number]
+
+export const ALGORITHMS = ['weighted-round-robin', 'least-active', 'power-of-two', 'consistent-hash'] as const
 
 /** Why nothing can be selected: nothing is configured; some upstream is not draining, but cannot serve; all are draining. */
 export type UnavailableReason = 'no_upstreams' | 'all_unhealthy' | 'all_draining'

@@ -63,13 +63,3 @@ async function readBounded(
   }
   return byteCount
 }
-
-/**
- * The value of a JSON document. Of duplicate keys the last counts, and `__proto__` is a key like any other.
- *
- * @throws when the bytes are no UTF-8 or no JSON, or nested deeper than the engine's parser goes; the parser's message
- * quotes the document, so it is for nobody else to see.
- */
-export function jsonIn(bytes: Uint8Array): unknown {
-  return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-}

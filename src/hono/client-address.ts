@@ -1,12 +1,7 @@
 import type { Context } from 'hono'
 import type { GetConnInfo } from 'hono/conninfo'
-import {
-  convertIPv4BinaryToString,
-  convertIPv4ToBinary,
-  convertIPv6BinaryToString,
-  convertIPv6ToBinary,
-  distinctRemoteAddr,
-} from 'hono/utils/ipaddr'
+import { convertIPv4BinaryToString, convertIPv6BinaryToString } from 'hono/utils/ipaddr'
+import { type Address, mask, parseAddress, rangesOf } from './address.ts'
 
 export interface ClientAddressOptions {
   /** The adapter's own, such as `getConnInfo` of `@hono/node-server/conninfo`. */
@@ -20,55 +15,11 @@ export interface ClientAddressOptions {
   readonly ipv6Prefix?: number
 }
 
-interface Address {
-  readonly bits: 32 | 128
-  readonly value: bigint
-}
-
-interface Range extends Address {
-  readonly prefix: number
-}
-
-const IPV4_MAPPED = 0xffffn
-
-function mask(bits: number, prefix: number): bigint {
-  return ((1n << BigInt(prefix)) - 1n) << BigInt(bits - prefix)
-}
-
-/** Reads one address; an IPv4-mapped one is IPv4. `undefined`: not an address. */
-function parseAddress(text: string): Address | undefined {
-  try {
-    if (distinctRemoteAddr(text) === 'IPv4') return { bits: 32, value: convertIPv4ToBinary(text) }
-    if (!text.includes(':')) return undefined
-    const value = convertIPv6ToBinary(text)
-    return value >> 32n === IPV4_MAPPED ? { bits: 32, value: value & mask(32, 32) } : { bits: 128, value }
-  } catch {
-    return undefined
-  }
-}
-
 /** Reads an entry of `X-Forwarded-For`, which some proxies write with a port: `192.0.2.1:80`, `[2001:db8::1]:80`. */
 function parseForwarded(entry: string): Address | undefined {
   const trimmed = entry.trim()
   const withPort = /^\[(.+)\](?::\d+)?$/.exec(trimmed) ?? /^([^:]+):\d+$/.exec(trimmed)
   return parseAddress(withPort?.[1] ?? trimmed)
-}
-
-function parseRange(text: string): Range {
-  const [address = '', prefixText, ...rest] = text.split('/')
-  const parsed = parseAddress(address)
-  const width = address.includes(':') ? 128 : 32
-  const prefix = prefixText === undefined ? width : /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : -1
-  // A range of IPv4-mapped addresses is one of IPv4 addresses; a wider one that merely contains them is not.
-  const ownPrefix = parsed === undefined ? -1 : prefix - (width - parsed.bits)
-  if (parsed === undefined || rest.length > 0 || prefix > width || ownPrefix < 0) {
-    throw new TypeError(`Cannot trust proxy '${text}': must be an IP address or a CIDR range`)
-  }
-  return { ...parsed, prefix: ownPrefix }
-}
-
-function contains(range: Range, address: Address): boolean {
-  return range.bits === address.bits && ((range.value ^ address.value) & mask(range.bits, range.prefix)) === 0n
 }
 
 /**
@@ -92,8 +43,7 @@ export function clientAddress(options: ClientAddressOptions): (c: Context) => st
   if (!Number.isInteger(ipv6Prefix) || ipv6Prefix < 1 || ipv6Prefix > 128) {
     throw new RangeError(`Cannot use an IPv6 prefix of ${ipv6Prefix} bits: must be a whole number from 1 to 128`)
   }
-  const trusted = (options.trustedProxies ?? []).map(parseRange)
-  const isTrusted = (address: Address): boolean => trusted.some((range) => contains(range, address))
+  const isTrusted = rangesOf(options.trustedProxies ?? [])
 
   const peerOf = (c: Context): Address | undefined => {
     try {

@@ -478,6 +478,17 @@ describe('what it is made of', () => {
     ]) {
       expect(() => scene(options)).toThrow(GatewayInputError)
     }
+    for (const options of [
+      { heartbeatMs: 0 },
+      { heartbeatMs: -5 },
+      { timeoutMs: 2 ** 31 },
+      { patienceMs: Number.NaN },
+      { backoff: { firstMs: 0, maxMs: 10 } },
+      { backoff: { firstMs: 20, maxMs: 10 } },
+    ]) {
+      const [name = ''] = Object.keys(options)
+      expect(() => scene(options)).toThrow(new RegExp(`Cannot announce the instance: ${name}.* is .* whole number`))
+    }
     for (const gateway of ['nowhere', 'ftp://g.test']) expect(() => scene({ gateways: [gateway] })).toThrow(TypeError)
     for (const token of ['', 'with spaces', 'broken\n'])
       expect(() => scene({ token })).toThrow(/token .* no bearer token/)

@@ -1,6 +1,6 @@
 import type { GetConnInfo } from 'hono/conninfo'
 import { describe, expect, it } from 'vitest'
-import type { ProxyOptions } from '../../src/gateway.ts'
+import { createGateway, type ProxyOptions } from '../../src/gateway.ts'
 import { jsonOf, originOf, setup } from './support.ts'
 
 /** The headers that reach the upstream, and those that reach the client, for a request with these. */
@@ -96,7 +96,12 @@ describe('who asked', () => {
   }
 
   it('GWY-3 a peer that is not trusted cannot claim to be another', async () => {
-    for (const trustedProxies of [undefined, false, (address: string) => address !== '192.0.2.1']) {
+    for (const trustedProxies of [
+      undefined,
+      false,
+      ['10.0.0.0/8', '2001:db8::1'],
+      (it: string) => it !== '192.0.2.1',
+    ]) {
       const options = trustedProxies === undefined ? {} : { trustedProxies }
       const { sent } = await through(CLAIMS, { getConnInfo: peer('192.0.2.1'), ...options })
       expect(sent).toEqual({
@@ -109,7 +114,7 @@ describe('who asked', () => {
   })
 
   it('GWY-3 what a trusted proxy says is kept and extended, and Connection cannot erase it', async () => {
-    for (const trustedProxies of [true, (address: string) => address === '10.0.0.1']) {
+    for (const trustedProxies of [true, ['192.0.2.9', '10.0.0.0/8'], (address: string) => address === '10.0.0.1']) {
       const headers = { ...CLAIMS, connection: 'x-forwarded-for, forwarded, x-real-ip' }
       const { sent } = await through(headers, { getConnInfo: peer('10.0.0.1'), trustedProxies })
       expect(sent).toEqual({
@@ -123,17 +128,29 @@ describe('who asked', () => {
     }
   })
 
-  it('GWY-3 a peer that the runtime does not tell is unknown, and trusted by no function', async () => {
+  it('GWY-3 whom nobody can trust like that is said when the handler is made', () => {
+    const { proxy } = createGateway()
+    const getConnInfo = peer('10.0.0.1')
+    expect(() => proxy({ getConnInfo, trustedProxies: ['10.0.0.0/33'] })).toThrow("'10.0.0.0/33'")
+    expect(() => proxy({ trustedProxies: ['10.0.0.1'] })).toThrow(/needs getConnInfo/)
+    expect(() => proxy({ trustedProxies: () => true })).toThrow(/needs getConnInfo/)
+    const text: ReturnType<typeof JSON.parse> = '10.0.0.1'
+    expect(() => proxy({ getConnInfo, trustedProxies: text })).toThrow(TypeError)
+  })
+
+  it('GWY-3 a peer that the runtime does not tell is unknown, and trusted by no list or function', async () => {
     const failing: GetConnInfo = () => {
       throw new TypeError('no connection')
     }
     for (const getConnInfo of [peer(undefined), failing]) {
-      const { sent } = await through(CLAIMS, { getConnInfo, trustedProxies: () => true })
-      expect(sent).toEqual({
-        forwarded: 'for=unknown;host="gateway.test";proto=http',
-        'x-forwarded-host': 'gateway.test',
-        'x-forwarded-proto': 'http',
-      })
+      for (const trustedProxies of [() => true, ['0.0.0.0/0', '::/0']]) {
+        const { sent } = await through(CLAIMS, { getConnInfo, trustedProxies })
+        expect(sent).toEqual({
+          forwarded: 'for=unknown;host="gateway.test";proto=http',
+          'x-forwarded-host': 'gateway.test',
+          'x-forwarded-proto': 'http',
+        })
+      }
     }
   })
 

@@ -536,6 +536,9 @@ describe('construction', () => {
     ]) {
       expect(() => createGateway(options)).toThrow(RangeError)
     }
+    const algorithm: ReturnType<typeof JSON.parse> = 'round-robin'
+    expect(() => createGateway({ algorithm })).toThrow(/algorithm is round-robin, not one of weighted-round-robin/)
+    expect(() => createGateway().proxy({ timeoutMs: 0 })).toThrow('Cannot proxy: timeoutMs is 0')
     expect(() => createGateway({ upstreams: [{ id: 'a', url: 'nope' }] })).toThrow(GatewayInputError)
   })
 })

@@ -23,8 +23,8 @@ export function inTurns<T>(steps: Steps<T>): T | Promise<T> {
 }
 
 /**
- * Each turn is asked for a step before it is waited for, so that what a timer takes passes with work: the second step
- * follows the first at once (`update.whole`).
+ * A turn is asked for, then comes a step, and then the turn is waited for: so what a timer takes passes with work, and
+ * the second step follows the first at once (`update.whole`).
  */
 async function remaining<T>(steps: Steps<T>): Promise<T> {
   let turn = nextTurn()

@@ -62,7 +62,7 @@ export class Admission {
     const { signal } = call
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(ABORTED)
     if (route.isPlain && this.#ledger.calls === 0) {
-      const hasTaken = Concurrency.takeEach(route.global, route.contract, route.method)
+      const hasTaken = Concurrency.takeEach(route.globalSlots, route.contractSlots, route.methodSlots)
       return hasTaken ? this.#start(route, 0) : this.#judgeFull(route, call)
     }
     return route.keyed.length > 0 ? this.#judgeKeyed(route, call) : this.#judge(route, call)
@@ -73,8 +73,8 @@ export class Admission {
     return route.program.queue === null ? this.#refuseFull(route) : this.#judge(route, call)
   }
 
-  #refuseFull({ global, contract, method }: Route): Refusal {
-    const lacking = global.hasRoom ? (contract.hasRoom ? method : contract) : global
+  #refuseFull({ globalSlots, contractSlots, methodSlots }: Route): Refusal {
+    const lacking = globalSlots.hasRoom ? (contractSlots.hasRoom ? methodSlots : contractSlots) : globalSlots
     return this.#refuse(lacking.scope.refuse('concurrency'))
   }
 
@@ -96,21 +96,21 @@ export class Admission {
 
   #judgeKeyed(route: Route, call: Call): Verdict {
     const { onlyPool } = route
-    if (onlyPool === null) return this.#judgeAll(route, call)
+    if (onlyPool === null) return this.#askAll(route, call)
     const { changes } = this.overtaken
     const key = keyAt(onlyPool, call)
     if (this.overtaken.changes !== changes) return this.#overtake(route, call, [key])
     const nowMs = this.#settledNowMs()
     // As in `judge`: nobody waits, so there is no order.
     if (this.#ledger.calls === 0 && key !== undefined) {
-      const partition = onlyPool.pool.roomy(key, nowMs)
+      const partition = onlyPool.pool.findRoomy(key, nowMs)
       if (partition !== undefined && route.takeIfRoom(nowMs)) return this.#startIn(route, partition, nowMs)
     }
     return this.#judgeGates(route, call, [key], nowMs)
   }
 
   /** Selectors are the caller's code and may admit or release calls themselves: all are asked before anything is judged. */
-  #judgeAll(route: Route, call: Call): Verdict {
+  #askAll(route: Route, call: Call): Verdict {
     const { changes } = this.overtaken
     const keys = route.keyed.map((gate) => keyAt(gate, call))
     if (this.overtaken.changes !== changes) return this.#overtake(route, call, keys)
@@ -156,7 +156,7 @@ export class Admission {
   #takeAmongWaiters(route: Route, keyed: Keyed, resources: readonly Resource[], nowMs: number): Lease {
     if (this.#ledger.calls > 0) this.#queue.beforePass(resources, nowMs)
     const lease = this.#take(route, keyed, nowMs)
-    if (this.#ledger.calls > 0) this.#queue.passedBy(resources, nowMs)
+    if (this.#ledger.calls > 0) this.#queue.newcomerTook(resources, nowMs)
     return lease
   }
 
@@ -203,27 +203,27 @@ export class Admission {
     const oneWay = policy.queueOneWayCalls ? undefined : call.oneWay
     if (this.#happened() !== before) return this.overtaken.keep(call, { oneWay })
     if (oneWay === true) {
-      if (this.#hasRoomNow(behind, lacksTurnOnly, nowMs)) return this.overtaken.keep(call, { oneWay })
+      if (this.#roomHasCome(behind, lacksTurnOnly, nowMs)) return this.overtaken.keep(call, { oneWay })
       return this.#turnAway(route, keyed, behind, 'one_way', lacksTurnOnly, nowMs)
     }
     const tooLate = route.isPlain ? undefined : tooLateIn(resourcesOf(route, keyed), policy, nowMs)
     if (tooLate !== undefined) return this.#refuse(tooLate)
     if (this.#ledger.calls >= policy.maxQueuedCalls) {
-      if (this.#hasRoomNow(behind, lacksTurnOnly, nowMs)) return this.overtaken.keep(call, asked(policy, oneWay, {}))
+      if (this.#roomHasCome(behind, lacksTurnOnly, nowMs)) return this.overtaken.keep(call, askedOf(policy, oneWay, {}))
       return this.#turnAway(route, keyed, behind, 'queue_calls', lacksTurnOnly, nowMs)
     }
     const declared = call.bytes ?? 0
     const bytes = bytesOf(declared, policy)
-    if (this.#happened() !== before) return this.overtaken.keep(call, asked(policy, oneWay, { bytes: declared }))
+    if (this.#happened() !== before) return this.overtaken.keep(call, askedOf(policy, oneWay, { bytes: declared }))
     if (bytes > 0 && this.#ledger.bytes + bytes > policy.maxQueuedBytes) {
-      if (this.#hasRoomNow(behind, lacksTurnOnly, nowMs)) {
-        return this.overtaken.keep(call, asked(policy, oneWay, { bytes: declared }))
+      if (this.#roomHasCome(behind, lacksTurnOnly, nowMs)) {
+        return this.overtaken.keep(call, askedOf(policy, oneWay, { bytes: declared }))
       }
       return this.#turnAway(route, keyed, behind, 'queue_bytes', lacksTurnOnly, nowMs)
     }
     const signal = typeof call.signal === 'function' ? call.signal() : call.signal
-    if (this.#happened() !== before || this.#hasRoomNow(behind, lacksTurnOnly, nowMs)) {
-      return this.overtaken.keep(call, asked(policy, oneWay, { bytes: declared, signal }))
+    if (this.#happened() !== before || this.#roomHasCome(behind, lacksTurnOnly, nowMs)) {
+      return this.overtaken.keep(call, askedOf(policy, oneWay, { bytes: declared, signal }))
     }
     if (signal?.aborted === true) return this.#refuse(ABORTED)
     const listener = signal === undefined ? null : this.#listenTo(signal)
@@ -232,7 +232,7 @@ export class Admission {
   }
 
   /** What is read of a call may release another and make room, which is not among what {@link #happened}. */
-  #hasRoomNow(behind: Resource, lacksTurnOnly: boolean, nowMs: number): boolean {
+  #roomHasCome(behind: Resource, lacksTurnOnly: boolean, nowMs: number): boolean {
     return !lacksTurnOnly && this.#queue.hasRoom(behind, nowMs)
   }
 
@@ -270,6 +270,6 @@ export class Admission {
 }
 
 /** What a call has been asked before it waits; one-way only where that matters. */
-function asked(policy: QueueConfig, oneWay: boolean | undefined, read: Call): Call {
+function askedOf(policy: QueueConfig, oneWay: boolean | undefined, read: Call): Call {
   return policy.queueOneWayCalls ? read : { ...read, oneWay }
 }

@@ -46,7 +46,7 @@ export class Departures {
     route.take(nowMs)
     if (lane.isKeyed) startKeyed(lane, nowMs)
     // Who stands alone passes nobody: the lane's other waiters are newer (`queue.release`).
-    if (this.#lines.only === undefined) this.#passes.count(lane.lines, waiter.rank, this.#isPending)
+    if (this.#lines.only === undefined) this.#passes.count(lane.lines, waiter.arrival, this.#isPending)
     route.program.active += 1
     this.#totals.admitted += 1
     this.#unlink(waiter, this.#totals.queued, nowMs)

@@ -23,8 +23,8 @@ export class Keeper implements CallKeeper {
 
   /** All at once, then the waiters that now fit start, in the same turn (ADM-5) unless a batch is pending (QUE-11). */
   release(route: Route, partitions: CallPartitions): void {
-    const { global, contract, method, program } = route
-    Concurrency.releaseEach(global, contract, method)
+    const { globalSlots, contractSlots, methodSlots, program } = route
+    Concurrency.releaseEach(globalSlots, contractSlots, methodSlots)
     program.active -= 1
     if (partitions !== null) releaseKeyed(partitions)
     if (this.#ledger.calls > 0) this.#handOut(route, partitions)
@@ -43,10 +43,10 @@ export class Keeper implements CallKeeper {
     this.#queue.handOut(this.#timeline.nowMs())
   }
 
-  #offer({ global, contract, method }: Route, partitions: CallPartitions): void {
-    this.#queue.offer(global)
-    this.#queue.offer(contract)
-    this.#queue.offer(method)
+  #offer({ globalSlots, contractSlots, methodSlots }: Route, partitions: CallPartitions): void {
+    this.#queue.offer(globalSlots)
+    this.#queue.offer(contractSlots)
+    this.#queue.offer(methodSlots)
     if (partitions instanceof Partition) this.#queue.offer(partitions)
     else for (const partition of partitions ?? []) this.#queue.offer(partition)
   }

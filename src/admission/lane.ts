@@ -41,7 +41,7 @@ export class Lane implements HeapItem {
   /** Passes, each as the newest arrival it counts for: ascending, only the highest that matter (`passes.ts`). */
   passes: number[]
   /** The grant that passed it last, and for which arrivals. */
-  passedBy: number
+  passedByGrant: number
   passedUpTo: number
   /** Deadline of its first waiter, or of one before that: set right when it is reached. */
   rank: number
@@ -64,7 +64,7 @@ export class Lane implements HeapItem {
     this.isEverywhere = lines.length === 1
     this.passable = null
     this.passes = []
-    this.passedBy = 0
+    this.passedByGrant = 0
     this.passedUpTo = 0
     this.rank = 0
     this.heapIndex = -1
@@ -123,9 +123,9 @@ export class Lane implements HeapItem {
       if (waiter === null) {
         if (spot.heapIndex !== -1) strangers.remove(spot)
       } else if (spot.heapIndex === -1) {
-        spot.rank = waiter.rank
+        spot.rank = waiter.arrival
         strangers.push(spot)
-      } else strangers.rerank(spot, waiter.rank)
+      } else strangers.rerank(spot, waiter.arrival)
     }
   }
 }
@@ -176,8 +176,8 @@ export class Line implements HeapItem {
   /** Who is parked here and came first. The order is set right only now: mostly nobody asks (`queue.release`). */
   oldest(): Spot | undefined {
     let spot = this.parked.peek()
-    while (spot !== undefined && spot.rank !== spot.lane.first.rank) {
-      this.parked.rerank(spot, spot.lane.first.rank)
+    while (spot !== undefined && spot.rank !== spot.lane.first.arrival) {
+      this.parked.rerank(spot, spot.lane.first.arrival)
       spot = this.parked.peek()
     }
     return spot

@@ -75,8 +75,8 @@ export class Lines {
 
   /** Is an older lane to be looked at before this spot of the oldest dirty line? Sets the line's order right. */
   isBehind(line: Line, spot: Spot): boolean {
-    const { rank } = spot.lane.first
-    if (rank > line.rank) this.#dirty.rerank(line, rank)
+    const { arrival } = spot.lane.first
+    if (arrival > line.rank) this.#dirty.rerank(line, arrival)
     return this.#dirty.peek() !== line
   }
 
@@ -129,7 +129,7 @@ export class Lines {
     this.#deadlines.push(lane)
     this.#setOnly()
     this.dueMs = Math.min(this.dueMs, lane.rank)
-    parkedAt.rank = first.rank
+    parkedAt.rank = first.arrival
     parkedAt.line.parked.push(parkedAt)
     if (!lane.isEverywhere) lane.setPassable(first)
     // What it lacks may only be kept back for others, or its turn; then it is looked at when they have started.
@@ -145,7 +145,7 @@ export class Lines {
     if (before.line.parked.size === 0) this.#unlist(before.line)
     if (spot.heapIndex !== -1) spot.line.strangers.remove(spot)
     lane.parkedAt = spot
-    spot.rank = lane.first.rank
+    spot.rank = lane.first.arrival
     spot.line.parked.push(spot)
     lane.setPassable(lane.passable)
     if (spot.line.dirty) this.markDirty(spot.line)

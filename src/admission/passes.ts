@@ -47,9 +47,9 @@ export class Passes {
       passed = found
       strangers.forEachUpTo(upTo, ({ lane }) => {
         if (isPending(lane.parkedAt.line)) return
-        if (lane.passedBy !== this.#grants) found.push(lane)
+        if (lane.passedByGrant !== this.#grants) found.push(lane)
         else if (lane.passedUpTo >= upTo) return
-        lane.passedBy = this.#grants
+        lane.passedByGrant = this.#grants
         lane.passedUpTo = upTo
       })
     }
@@ -66,7 +66,7 @@ export class Passes {
     const tooOftenUpTo = passes.length === MAX_PASSES ? (passes[0] ?? 0) : 0
     const before = lane.passable
     let waiter = before
-    for (; waiter !== null && waiter.rank <= tooOftenUpTo; waiter = waiter.next) this.#tooOften.push(waiter)
+    for (; waiter !== null && waiter.arrival <= tooOftenUpTo; waiter = waiter.next) this.#tooOften.push(waiter)
     if (waiter === before) return
     lane.setPassable(waiter)
     this.#protectOldest()

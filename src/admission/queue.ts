@@ -139,7 +139,7 @@ export class Queue {
   }
 
   /** A call was admitted without waiting: whoever it passed remembers (ADM-6). Only while somebody waits. */
-  passedBy(resources: Iterable<Resource>, nowMs: number): void {
+  newcomerTook(resources: Iterable<Resource>, nowMs: number): void {
     const lines: Line[] = []
     for (const resource of resources) {
       const line = resource.waiting === 0 ? undefined : this.#lines.of(resource)

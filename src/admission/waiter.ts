@@ -76,6 +76,10 @@ export class Waiter implements ListItem<Waiter>, HeapItem {
     this.#resolve = resolve
   }
 
+  get arrival(): number {
+    return this.rank
+  }
+
   /** Both as captured at enqueue: no update moves it (QUE-3). */
   get deadlineAtMs(): number {
     return this.enqueuedAtMs + this.lane.delayMs

@@ -78,19 +78,20 @@ const idSchema = name('an id')
 /** Where this very schema stands, as a value or for a record's keys, a selector of that name must exist (CFG-2). */
 export const selectorNameSchema: v.GenericSchema<string> = name('the name of a key selector')
 
-export const rateSchema: v.GenericSchema<RateConfig> = v.variant('algorithm', [
-  v.strictObject({
+/** One for each algorithm: a schema alone may produce less than its declared type. */
+const RATES = {
+  'token-bucket': v.strictObject({
     algorithm: v.literal('token-bucket'),
     tokenLimit: ratePermits,
     tokensPerPeriod: ratePermits,
     replenishmentPeriodMs: durationMs,
   } satisfies Settings<TokenBucketConfig>),
-  v.strictObject({
+  'fixed-window': v.strictObject({
     algorithm: v.literal('fixed-window'),
     permitLimit: ratePermits,
     windowMs: durationMs,
   } satisfies Settings<FixedWindowConfig>),
-  v.pipe(
+  'sliding-window': v.pipe(
     v.strictObject({
       algorithm: v.literal('sliding-window'),
       permitLimit: ratePermits,
@@ -108,6 +109,12 @@ export const rateSchema: v.GenericSchema<RateConfig> = v.variant('algorithm', [
     ),
     v.description('segmentsPerWindow is at most windowMs'), // JSON Schema has no other way to say it
   ),
+} satisfies { readonly [A in RateConfig['algorithm']]: v.GenericSchema<Extract<RateConfig, { algorithm: A }>> }
+
+export const rateSchema: v.GenericSchema<RateConfig> = v.variant('algorithm', [
+  RATES['token-bucket'],
+  RATES['fixed-window'],
+  RATES['sliding-window'],
 ])
 
 export const partitionSchema: v.GenericSchema<PartitionInput, PartitionConfig> = v.pipe(

@@ -138,14 +138,14 @@ export function attend<Server>(
  */
 function announceDrains(core: AdmissionCore, announcer: Announcer, shutdown: Shutdown): void {
   const unwatch = core.watch(({ from, to }) => {
-    if (shutdown.phase !== 'serving' || isClosing(from) === isClosing(to)) return
-    void quietly(() => (isClosing(to) ? announcer.draining('operator') : announcer.start()))
+    if (shutdown.phase !== 'serving' || isTurningAway(from) === isTurningAway(to)) return
+    void quietly(() => (isTurningAway(to) ? announcer.draining('operator') : announcer.start()))
   })
   void shutdown.stopped.then(unwatch)
   void quietly(() => announcer.start())
-  if (isClosing(core)) void quietly(() => announcer.draining('operator'))
+  if (isTurningAway(core)) void quietly(() => announcer.draining('operator'))
 }
 
-function isClosing({ state, draining }: Pick<PublicState, 'state' | 'draining'>): boolean {
+function isTurningAway({ state, draining }: Pick<PublicState, 'state' | 'draining'>): boolean {
   return draining || state === 'stopped'
 }

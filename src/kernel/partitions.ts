@@ -69,7 +69,7 @@ export class PartitionPool {
   readonly selector: string
   readonly config: PartitionConfig
   readonly #partitions: Map<string, Partition>
-  readonly #idle: Heap<Partition>
+  readonly #forgettable: Heap<Partition>
   /** As {@link Concurrency.named}. */
   named: boolean
 
@@ -78,7 +78,7 @@ export class PartitionPool {
     this.selector = selector
     this.config = config
     this.#partitions = new Map()
-    this.#idle = new Heap()
+    this.#forgettable = new Heap()
     this.named = false
   }
 
@@ -95,8 +95,8 @@ export class PartitionPool {
     return this.#partitions.get(id) ?? new Partition(this, id, nowMs)
   }
 
-  /** The entry of a key, if a call that nobody waits before may start in it now. Changes nothing. */
-  roomy(id: string, nowMs: number): Partition | undefined {
+  /** The entry of a key, if a call that nobody waits before may start in it now. Enters nothing. */
+  findRoomy(id: string, nowMs: number): Partition | undefined {
     const partition = this.find(id, nowMs)
     if (!partition.hasRoom) return undefined
     const { rate } = partition
@@ -133,7 +133,7 @@ export class PartitionPool {
     }
     partition.rank = nowMs
     this.#partitions.set(partition.id, partition)
-    this.#idle.push(partition)
+    this.#forgettable.push(partition)
   }
 
   leave(partition: Partition): void {
@@ -141,7 +141,7 @@ export class PartitionPool {
     partition.users -= 1
     if (partition.users === 0 && partition.heapIndex === -1) {
       partition.rank = partition.usedAtMs
-      this.#idle.push(partition)
+      this.#forgettable.push(partition)
     }
   }
 
@@ -157,7 +157,7 @@ export class PartitionPool {
 
   #removeFree(untilMs: number, steps: number): void {
     for (let step = 0; step < steps; step += 1) {
-      const least = this.#idle.peek()
+      const least = this.#forgettable.peek()
       if (least === undefined || least.rank > untilMs) return
       if (this.#refresh(least) && least.rank <= untilMs) this.#remove(least)
     }
@@ -166,11 +166,11 @@ export class PartitionPool {
   /** The entry that makes room at the bound; undefined: all are busy, or only entries in debt could and must not. */
   #victim(nowMs: number): Partition | undefined {
     for (let step = 0; ; step += 1) {
-      const least = this.#idle.peek()
+      const least = this.#forgettable.peek()
       if (least === undefined) return undefined
       const before = least.rank
       if (!this.#refresh(least)) continue
-      const isLeast = least.rank === before || this.#idle.peek() === least
+      const isLeast = least.rank === before || this.#forgettable.peek() === least
       const isFree = least.rank <= nowMs
       if (!isLeast && !(isFree && step >= MAX_STALE)) continue
       return isFree || this.config.onPartitionLimit === 'evict' ? least : undefined
@@ -180,17 +180,17 @@ export class PartitionPool {
   /** Brings an entry's place in the heap up to date; a busy one leaves it until it falls idle. Says whether it stayed. */
   #refresh(partition: Partition): boolean {
     if (partition.users > 0) {
-      this.#idle.remove(partition)
+      this.#forgettable.remove(partition)
       return false
     }
     const { freeAtMs } = partition
-    if (freeAtMs > partition.rank) this.#idle.rerank(partition, freeAtMs)
+    if (freeAtMs > partition.rank) this.#forgettable.rerank(partition, freeAtMs)
     return true
   }
 
   #remove(partition: Partition): void {
     assert(partition.users === 0, 'a busy partition is removed')
-    this.#idle.remove(partition)
+    this.#forgettable.remove(partition)
     this.#partitions.delete(partition.id)
   }
 }

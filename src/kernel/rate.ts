@@ -1,4 +1,4 @@
-import { assert } from '../assert.ts'
+import { assert, unreachable } from '../assert.ts'
 import type { RateConfig } from '../config/types.ts'
 
 /**
@@ -39,12 +39,26 @@ export function take(rate: Rate, nowMs: number): void {
 
 /** The permits of a full, unused rate: `tokenLimit` or `permitLimit`. */
 export function permitsOf(config: RateConfig): number {
-  return config.algorithm === 'token-bucket' ? config.tokenLimit : config.permitLimit
+  switch (config.algorithm) {
+    case 'token-bucket':
+      return config.tokenLimit
+    case 'fixed-window':
+    case 'sliding-window':
+      return config.permitLimit
+    default:
+      return unreachable(config)
+  }
 }
 
 /** The time in which that many permits come back, whole milliseconds: the window, or the time to fill the bucket. */
 export function windowMsOf(config: RateConfig): number {
-  return config.algorithm === 'token-bucket'
-    ? Math.ceil((config.tokenLimit * config.replenishmentPeriodMs) / config.tokensPerPeriod)
-    : config.windowMs
+  switch (config.algorithm) {
+    case 'token-bucket':
+      return Math.ceil((config.tokenLimit * config.replenishmentPeriodMs) / config.tokensPerPeriod)
+    case 'fixed-window':
+    case 'sliding-window':
+      return config.windowMs
+    default:
+      return unreachable(config)
+  }
 }

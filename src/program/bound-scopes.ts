@@ -15,7 +15,7 @@ export interface BoundScope {
   /** The kernel's unlimited one where the scope has none. */
   readonly concurrency: Concurrency
   /** Null for most scopes: they limit concurrency and nothing else. */
-  readonly others: OtherAsks | null
+  readonly extras: Extras | null
 }
 
 /** A pool, and who says which of its partitions a call is in. */
@@ -31,7 +31,7 @@ export interface BoundDelivery {
   readonly select: Selector
 }
 
-interface OtherAsks {
+interface Extras {
   readonly rate: ScopedRate | undefined
   readonly pools: readonly BoundPool[]
   readonly holdUntil: HoldUntil | undefined

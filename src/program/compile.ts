@@ -49,7 +49,7 @@ export function* compileSteps(
   const staging = new Staging(kernel)
   const supplies = { staging, selectors }
   const scopes = {
-    none: { config: EMPTY, concurrency: kernel.unlimited, others: null },
+    none: { config: EMPTY, concurrency: kernel.unlimited, extras: null },
     global: bindScope(supplies, source?.scopes.global, config.global ?? EMPTY, undefined, undefined),
     contracts: yield* bindContracts(supplies, source, config.contracts),
   }
@@ -119,9 +119,9 @@ function bindScope(
   const concurrency = limit === undefined ? staging.unlimited : staging.concurrency(contract, method, limit)
   // All but few of ten thousand scopes: told apart first (`update.compile`).
   if (rate === undefined && partitions === undefined && holdUntil === undefined && delivery === undefined) {
-    return { config, concurrency, others: null }
+    return { config, concurrency, extras: null }
   }
-  const others = {
+  const extras = {
     rate: rate && staging.rate(contract, method, rate),
     pools: Object.entries(partitions ?? {}).map(([name, its]) => ({
       pool: staging.pool(contract, method, name, its),
@@ -134,7 +134,7 @@ function bindScope(
       select: selectorOf(supplies, delivery.key),
     },
   }
-  return { config, concurrency, others }
+  return { config, concurrency, extras }
 }
 
 function selectorOf({ selectors }: Supplies, name: string): Selector {

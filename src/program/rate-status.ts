@@ -15,7 +15,7 @@ export interface RateStatus {
 /** Of the rates of the route's scopes, the one with the fewest permits left. Partitions are not looked at. */
 export function rateStatusOf(route: Route, nowMs: number): RateStatus | undefined {
   let least: RateStatus | undefined
-  for (const { scope, rate } of route.timed) {
+  for (const { scope, rate } of route.rates) {
     const remaining = rate.remaining(nowMs)
     if (least !== undefined && least.remaining <= remaining) continue
     const resetMs = Math.max(0, rate.cleanAtMs() - nowMs)

@@ -30,11 +30,11 @@ export interface PoolGate {
  */
 export class Route {
   readonly program: Program
-  readonly global: Concurrency
-  readonly contract: Concurrency
-  readonly method: Concurrency
+  readonly globalSlots: Concurrency
+  readonly contractSlots: Concurrency
+  readonly methodSlots: Concurrency
   /** The rates of its scopes, in judging order. */
-  readonly timed: readonly ScopedRate[]
+  readonly rates: readonly ScopedRate[]
   /** Of the gates, those that ask for a key. */
   readonly keyed: readonly KeyedGate[]
   /** The one of these, if there is one and it is a pool, as on most routes with keys (`core.partition`). */
@@ -52,18 +52,18 @@ export class Route {
 
   /** A method's own `holdUntil` and delivery replace its contract's. */
   constructor(program: Program, global: BoundScope, contract: BoundScope, method: BoundScope) {
-    const delivery = method.others?.delivery ?? contract.others?.delivery
-    const hasOthers = global.others !== null || contract.others !== null || method.others !== null
-    const { gates, timed, keyed } = hasOthers ? asked([global, contract, method], delivery) : SLOTS_ONLY
+    const delivery = method.extras?.delivery ?? contract.extras?.delivery
+    const hasExtras = global.extras !== null || contract.extras !== null || method.extras !== null
+    const { gates, rates, keyed } = hasExtras ? gatesOf([global, contract, method], delivery) : SLOTS_ONLY
     this.program = program
-    this.global = global.concurrency
-    this.contract = contract.concurrency
-    this.method = method.concurrency
-    this.timed = timed
+    this.globalSlots = global.concurrency
+    this.contractSlots = contract.concurrency
+    this.methodSlots = method.concurrency
+    this.rates = rates
     this.keyed = keyed
     this.onlyPool = onlyPoolOf(keyed)
-    this.isPlain = keyed.length === 0 && timed.length === 0
-    this.holdUntil = method.others?.holdUntil ?? contract.others?.holdUntil ?? 'handler'
+    this.isPlain = keyed.length === 0 && rates.length === 0
+    this.holdUntil = method.extras?.holdUntil ?? contract.extras?.holdUntil ?? 'handler'
     this.delivery = delivery?.config
     this.lane = null
     this.#gates = gates
@@ -75,7 +75,7 @@ export class Route {
   get resources(): readonly Resource[] {
     this.#resources ??=
       this.#gates === null
-        ? [this.global, this.contract, this.method].filter(({ limit }) => limit !== UNLIMITED)
+        ? [this.globalSlots, this.contractSlots, this.methodSlots].filter(({ limit }) => limit !== UNLIMITED)
         : this.#gates.flatMap((gate) => (gate.kind === 'resource' ? [gate.resource] : []))
     return this.#resources
   }
@@ -98,57 +98,57 @@ export class Route {
 
   /** Has everything room that needs neither a key nor a clock, if nobody waits for it? */
   get hasRoomInSlots(): boolean {
-    return this.global.hasRoom && this.contract.hasRoom && this.method.hasRoom
+    return this.globalSlots.hasRoom && this.contractSlots.hasRoom && this.methodSlots.hasRoom
   }
 
   /** Takes one of everything that needs no key, or nothing. For a call while nobody waits. */
   takeIfRoom(nowMs: number): boolean {
-    if (this.timed.length > 0) return this.hasRoomInSlots && this.takeOrLack(nowMs) === null
-    return Concurrency.takeEach(this.global, this.contract, this.method)
+    if (this.rates.length > 0) return this.hasRoomInSlots && this.takeOrLack(nowMs) === null
+    return Concurrency.takeEach(this.globalSlots, this.contractSlots, this.methodSlots)
   }
 
   /** As {@link takeIfRoom}, for a call that has seen {@link hasRoomInSlots}; says which rate is lacking. */
   takeOrLack(nowMs: number): ScopedRate | null {
-    const { timed } = this
-    const last = timed.length - 1
+    const { rates } = this
+    const last = rates.length - 1
     // By index: an iterator costs as much as a rate (`core.rate`).
     for (let index = 0; index < last; index += 1) {
-      const rate = timed[index]
+      const rate = rates[index]
       if (rate !== undefined && rate.msUntilRoom(nowMs, 0) > 0) return rate
     }
     // All the others have room, so this one is asked and taken in one; most routes with a rate have no other.
-    const rate = last < 0 ? undefined : timed[last]
+    const rate = last < 0 ? undefined : rates[last]
     if (rate !== undefined && !rate.takeIfRoom(nowMs)) return rate
-    for (let index = 0; index < last; index += 1) timed[index]?.take(nowMs)
+    for (let index = 0; index < last; index += 1) rates[index]?.take(nowMs)
     takeSlots(this)
     return null
   }
 
   /** Takes one of everything that needs no key. The caller has seen room everywhere. */
   take(nowMs: number): void {
-    const { timed } = this
-    for (let index = 0; index < timed.length; index += 1) timed[index]?.take(nowMs)
+    const { rates } = this
+    for (let index = 0; index < rates.length; index += 1) rates[index]?.take(nowMs)
     takeSlots(this)
   }
 }
 
 /** Of all three, also where no gate stands for one: every release gives three back. */
-function takeSlots({ global, contract, method }: Route): void {
-  assert(Concurrency.takeEach(global, contract, method), 'permits are taken without room')
+function takeSlots({ globalSlots, contractSlots, methodSlots }: Route): void {
+  assert(Concurrency.takeEach(globalSlots, contractSlots, methodSlots), 'permits are taken without room')
 }
 
 interface Asked {
   /** In judging order: the delivery first, then each scope's own. Null: the limited ones of the three slots are all. */
   readonly gates: readonly Gate[] | null
-  readonly timed: readonly ScopedRate[]
+  readonly rates: readonly ScopedRate[]
   readonly keyed: readonly KeyedGate[]
 }
 
 /** By scopes that limit concurrency and nothing else, as most do. */
-const SLOTS_ONLY: Asked = { gates: null, timed: [], keyed: [] }
+const SLOTS_ONLY: Asked = { gates: null, rates: [], keyed: [] }
 
-function asked(scopes: readonly BoundScope[], delivery: BoundDelivery | undefined): Asked {
-  const timed: ScopedRate[] = []
+function gatesOf(scopes: readonly BoundScope[], delivery: BoundDelivery | undefined): Asked {
+  const rates: ScopedRate[] = []
   const keyed: KeyedGate[] = []
   const gates: Gate[] = []
   const addKeyed = (gate: KeyedGate): void => {
@@ -156,16 +156,16 @@ function asked(scopes: readonly BoundScope[], delivery: BoundDelivery | undefine
     gates.push(gate)
   }
   if (delivery !== undefined) addKeyed({ kind: 'delivery', places: delivery.places, select: delivery.select })
-  for (const { config, concurrency, others } of scopes) {
+  for (const { config, concurrency, extras } of scopes) {
     if (config.concurrency !== undefined) gates.push({ kind: 'resource', resource: concurrency })
-    if (others === null) continue
-    if (others.rate !== undefined) {
-      timed.push(others.rate)
-      gates.push({ kind: 'resource', resource: others.rate })
+    if (extras === null) continue
+    if (extras.rate !== undefined) {
+      rates.push(extras.rate)
+      gates.push({ kind: 'resource', resource: extras.rate })
     }
-    for (const { pool, select } of others.pools) addKeyed({ kind: 'pool', pool, select })
+    for (const { pool, select } of extras.pools) addKeyed({ kind: 'pool', pool, select })
   }
-  return { gates, timed, keyed }
+  return { gates, rates, keyed }
 }
 
 function onlyPoolOf([first, second]: readonly KeyedGate[]): PoolGate | null {

@@ -36,8 +36,8 @@ describe('compile', () => {
     kernel.commit(first.staging)
     const second = compiled({ ...full, queue: { maxQueuedCalls: 1 } }, kernel, 2)
     const [before, after] = [first, second].map(({ program }) => program.route('/a', 'get'))
-    expect(after?.global).toBe(before?.global)
-    expect(after?.method).toBe(before?.method)
+    expect(after?.globalSlots).toBe(before?.globalSlots)
+    expect(after?.methodSlots).toBe(before?.methodSlots)
     expect(after?.gates).toEqual(before?.gates)
     expect([second.staging.concurrencies, second.staging.rates, second.staging.pools]).toEqual([[], [], []])
     expect(second.staging.limits).toEqual([])
@@ -74,8 +74,8 @@ describe('compile', () => {
     const kernel = new Kernel()
     const { program } = compiled({ contracts: { '/a': { methods: { get: { concurrency: 1 } } } } }, kernel)
     const route = program.route('/a', 'get')
-    expect([route.global, route.contract]).toEqual([kernel.unlimited, kernel.unlimited])
-    expect(route.method).not.toBe(kernel.unlimited)
+    expect([route.globalSlots, route.contractSlots]).toEqual([kernel.unlimited, kernel.unlimited])
+    expect(route.methodSlots).not.toBe(kernel.unlimited)
     expect(kernel.unlimited.limit).toBe(UNLIMITED)
   })
 
@@ -167,7 +167,11 @@ describe('compile from a source', () => {
     ] as const) {
       const [before, after] = [first.program.route(contract, method), program.route(contract, method)]
       expect([before.program, after.program]).toEqual([first.program, program])
-      expect([after.global, after.contract, after.method]).toEqual([before.global, before.contract, before.method])
+      expect([after.globalSlots, after.contractSlots, after.methodSlots]).toEqual([
+        before.globalSlots,
+        before.contractSlots,
+        before.methodSlots,
+      ])
       expect(after.scopes).toEqual(names)
       expect(before.gates.slice(3)).toEqual(after.gates.slice(1))
     }

@@ -22,16 +22,11 @@ export function inTurns<T>(steps: Steps<T>): T | Promise<T> {
   return step.done === true ? step.value : remaining(steps)
 }
 
-/**
- * A turn is asked for, then comes a step, and then the turn is waited for: so what a timer takes passes with work, and
- * the second step follows the first at once (`update.whole`).
- */
+// A turn is asked for only when it is waited for: a timer that is due by then lets no socket go first on Bun (`update.load`).
 async function remaining<T>(steps: Steps<T>): Promise<T> {
-  let turn = nextTurn()
   for (;;) {
+    await nextTurn()
     const step = steps.next()
     if (step.done === true) return step.value
-    await turn
-    turn = nextTurn()
   }
 }

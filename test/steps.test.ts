@@ -16,20 +16,20 @@ describe('inTurns', () => {
     expect(() => inTurns(count(1, [], 1))).toThrow('step 1')
   })
 
-  it('PUB-3 does two steps, and each further one in a later turn of the event loop', async () => {
+  it('PUB-3 does one step, and each further one in a later turn of the event loop', async () => {
     const done: number[] = []
     const seen: number[] = []
     let isOver = false
     const counting = Promise.resolve(inTurns(count(5, done))).finally(() => {
       isOver = true
     })
-    expect(done).toEqual([1, 2])
+    expect(done).toEqual([1])
     while (!isOver) {
       if (seen.at(-1) !== done.length) seen.push(done.length)
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(await counting).toBe('counted')
-    expect(seen.slice(0, 3)).toEqual([2, 3, 4])
+    expect(seen).toEqual([1, 2, 3, 4])
     expect(done).toEqual(atOnceOf(5))
   })
 

@@ -150,7 +150,8 @@ async function putConfig(parts: AdminParts, c: Context, who: AdminIdentity): Pro
   judgeBeforeState('enabled', parts, candidate)
   try {
     // No turn ends between the match and this call, so the source of the update is what the operator has seen (PUB-4).
-    await parts.core.update(candidate, { who })
+    // A large document was parsed in this one, and is read by the core in the next (`update.load`).
+    await parts.core.update(() => afterLarge(text).then(() => candidate), { who })
   } catch (error) {
     throw writeError(parts, seen, error)
   }

@@ -210,7 +210,10 @@ describe('steps', () => {
   })
 
   it('CFG-1 a candidate that changes between two steps still gives a valid copy', () => {
-    const candidate = { contracts: { ...Object.fromEntries(Array.from({ length: 9000 }, (_, i) => [`/c${i}`, {}])) } }
+    const contract = { concurrency: 1, holdUntil: 'body' }
+    const contracts: { [id: string]: unknown } = {}
+    for (let index = 0; index < 9000; index += 1) contracts[`/c${index}`] = contract
+    const candidate = { contracts }
     const steps = parseConfigSteps(candidate)
     expect(steps.next().done).toBe(false)
     Object.assign(candidate.contracts, { '/c8999': 'wrong' })

@@ -203,8 +203,8 @@ export class AdmissionCore {
     const expected = options.expectedGeneration ?? this.generation
     if (source === null || source.generation !== expected) throw new AdmissionConflictError(expected, this.generation)
     const built = typeof candidate === 'function' ? await candidate(source.config) : candidate
-    const steps = inTurns(prepareNext(built, source, this.#workshop))
-    const prepared = steps instanceof Promise ? await steps : steps
+    const preparing = inTurns(prepareNext(built, source, this.#workshop))
+    const prepared = preparing instanceof Promise ? await preparing : preparing
     return this.#reporter.during(options, () => {
       this.#publication.update(prepared, source)
       return this.#published(prepared)

@@ -1,4 +1,4 @@
-/** Calls what may fail without harm, now or later: whatever it throws is dropped. */
+/** Calls a hook, at once: whatever it throws, now or later, is dropped, for it must change nothing and fail nobody (ADX-6). */
 export async function quietly(fn: () => unknown): Promise<void> {
   try {
     await fn()

@@ -23,7 +23,7 @@ export function prepareFirst(candidate: unknown, generation: number, workshop: W
 }
 
 /**
- * parse → plan → compile against the source, in steps of about a millisecond; a small candidate takes one. Nothing
+ * parse → plan → compile against the source, in steps of a millisecond or two; a small candidate takes one. Nothing
  * shared has changed when it returns or throws. What the candidate says like the source is the source's own: parsing
  * takes over its objects, so that planning and compiling go only where something changed.
  *

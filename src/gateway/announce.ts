@@ -1,5 +1,6 @@
 import { unreachable } from '../assert.ts'
 import { type Clock, SystemClock } from '../clock.ts'
+import { quietly } from '../quietly.ts'
 import { type Fetch, hostFetch } from './fetch.ts'
 import { type AnnouncementFailure, type Backoff, GatewayLink, type Told } from './gateway-link.ts'
 import { RegistryClient } from './registry-client.ts'
@@ -122,13 +123,7 @@ export function announceInstance(options: AnnounceOptions): Announcer {
   // What no gateway would take must fail here, not be retried for ever.
   parseEvents([eventOf('register')])
 
-  const onFailure = (failure: AnnouncementFailure): void => {
-    try {
-      options.onFailure?.(failure)
-    } catch {
-      // A hook that throws fails nobody (ADX-6).
-    }
-  }
+  const onFailure = (failure: AnnouncementFailure): void => void quietly(() => options.onFailure?.(failure))
   const onProgress = (): void => {
     for (const look of [...waiting]) look()
   }

@@ -1,5 +1,6 @@
 import type { Handler, Hono } from 'hono'
 import { type Clock, SystemClock } from '../clock.ts'
+import { quietly } from '../quietly.ts'
 import { type Fetch, hostFetch } from './fetch.ts'
 import { LeaseTimer } from './lease-timer.ts'
 import { Prober } from './probes.ts'
@@ -137,14 +138,7 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
       list: () => listUpstreams(upstreams),
       apply: (events) => upstreams.apply(events),
       sync: (set, expectedRevision) => upstreams.sync(set, expectedRevision),
-      onChange: (listener) =>
-        upstreams.onChange(() => {
-          try {
-            listener()
-          } catch {
-            // A hook that throws changes nothing and fails nobody (ADX-6).
-          }
-        }),
+      onChange: (listener) => upstreams.onChange(() => void quietly(listener)),
     },
     proxy: (proxyOptions = {}) =>
       createProxyHandler(

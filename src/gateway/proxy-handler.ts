@@ -1,5 +1,6 @@
 import type { Context, Handler } from 'hono'
 import { unreachable } from '../assert.ts'
+import { quietly } from '../quietly.ts'
 import { problem } from './problem.ts'
 import { type ForwardingOptions, forwardingOf, type ProxyRequest, proxyRequest, unsupported } from './proxy-request.ts'
 import type { Selection } from './selection.ts'
@@ -147,9 +148,5 @@ function report({ onFailure }: ProxyOptions, outcome: Transfer, upstream: Upstre
   if (onFailure === undefined || (outcome.kind !== 'failed' && outcome.kind !== 'timeout')) return
   const failure = outcome.kind === 'timeout' ? 'timeout' : outcome.failure
   const error = outcome.kind === 'timeout' ? undefined : outcome.error
-  try {
-    onFailure({ upstream: upstream.id, failure, error, isRetried })
-  } catch {
-    // A hook that throws fails nobody (ADX-6).
-  }
+  void quietly(() => onFailure({ upstream: upstream.id, failure, error, isRetried }))
 }

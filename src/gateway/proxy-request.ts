@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import type { GetConnInfo } from 'hono/conninfo'
-import { parseAddress, rangesOf } from '../hono/address.ts'
+import { parseAddress, peerOf, rangesOf } from '../hono/address.ts'
 import { headersForUpstream, type Incoming } from './forwarded-headers.ts'
 import { problem } from './problem.ts'
 
@@ -28,8 +28,10 @@ export interface ForwardingOptions {
 }
 
 /** {@link ForwardingOptions}, checked. */
-export interface Forwarding extends Pick<ForwardingOptions, 'getConnInfo' | 'rewritePath'> {
+export interface Forwarding {
+  readonly getConnInfo: ForwardingOptions['getConnInfo'] | undefined
   readonly isTrusted: (peer: string | undefined) => boolean
+  readonly rewritePath: ForwardingOptions['rewritePath'] | undefined
 }
 
 /** @throws {TypeError} when nobody can be trusted like that. */
@@ -37,7 +39,7 @@ export function forwardingOf({ getConnInfo, trustedProxies = false, rewritePath 
   if (typeof trustedProxies !== 'boolean' && getConnInfo === undefined) {
     throw new TypeError('Cannot proxy: to trust peers by their address, trustedProxies needs getConnInfo')
   }
-  return { isTrusted: trust(trustedProxies), ...(getConnInfo && { getConnInfo }), ...(rewritePath && { rewritePath }) }
+  return { getConnInfo, isTrusted: trust(trustedProxies), rewritePath }
 }
 
 function trust(trusted: NonNullable<ForwardingOptions['trustedProxies']>): Forwarding['isTrusted'] {
@@ -62,7 +64,7 @@ export function proxyRequest(c: Context, { getConnInfo, isTrusted, rewritePath }
   const url = new URL(raw.url)
   const path = rewritePath?.(url.pathname, c) ?? url.pathname
   const body = raw.headers.get('content-length') === '0' ? null : raw.body
-  const peer = peerOf(c, getConnInfo)
+  const peer = getConnInfo === undefined ? undefined : peerOf(c, getConnInfo)
   const incoming: Incoming = {
     peer,
     protocol: url.protocol === 'https:' ? 'https' : 'http',
@@ -97,12 +99,4 @@ export function unsupported({ method, headers, body }: Request): Response | null
     return problem(501, { title: 'Request body not supported', detail, reason: 'body_unsupported' })
   }
   return null
-}
-
-function peerOf(c: Context, getConnInfo: GetConnInfo | undefined): string | undefined {
-  try {
-    return getConnInfo?.(c).remote.address
-  } catch {
-    return undefined // no connection behind this request, as in a test
-  }
 }

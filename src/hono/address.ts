@@ -1,3 +1,5 @@
+import type { Context } from 'hono'
+import type { GetConnInfo } from 'hono/conninfo'
 import { convertIPv4ToBinary, convertIPv6ToBinary, distinctRemoteAddr } from 'hono/utils/ipaddr'
 
 /** One IP address. */
@@ -11,6 +13,15 @@ interface Range extends Address {
 }
 
 const IPV4_MAPPED = 0xffffn
+
+/** Whom a request came from, as the runtime says it; undefined: it does not. */
+export function peerOf(c: Context, getConnInfo: GetConnInfo): string | undefined {
+  try {
+    return getConnInfo(c).remote.address
+  } catch {
+    return undefined // adapters throw where there is no connection, as under app.request()
+  }
+}
 
 /** The `prefix` leading ones of so many bits. */
 export function mask(bits: number, prefix: number): bigint {

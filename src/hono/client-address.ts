@@ -1,7 +1,7 @@
 import type { Context } from 'hono'
 import type { GetConnInfo } from 'hono/conninfo'
 import { convertIPv4BinaryToString, convertIPv6BinaryToString } from 'hono/utils/ipaddr'
-import { type Address, mask, parseAddress, rangesOf } from './address.ts'
+import { type Address, mask, parseAddress, peerOf, rangesOf } from './address.ts'
 
 export interface ClientAddressOptions {
   /** The adapter's own, such as `getConnInfo` of `@hono/node-server/conninfo`. */
@@ -45,16 +45,8 @@ export function clientAddress(options: ClientAddressOptions): (c: Context) => st
   }
   const isTrusted = rangesOf(options.trustedProxies ?? [])
 
-  const peerOf = (c: Context): Address | undefined => {
-    try {
-      return parseAddress(getConnInfo(c).remote.address ?? '')
-    } catch {
-      return undefined // adapters throw where there is no connection, as under app.request()
-    }
-  }
-
   return function clientAddress(c: Context): string | undefined {
-    let client = peerOf(c)
+    let client = parseAddress(peerOf(c, getConnInfo) ?? '')
     if (client === undefined) return undefined
     if (isTrusted(client)) {
       const forwarded = c.req.header('x-forwarded-for')?.split(',') ?? []

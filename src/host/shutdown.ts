@@ -1,5 +1,6 @@
 import type { AdmissionCore } from '../admission-core.ts'
 import type { Clock } from '../clock.ts'
+import { quietly } from '../quietly.ts'
 import { ShutdownLog } from './shutdown-log.ts'
 import type { CallCounts, Phase, ShutdownReport } from './shutdown-report.ts'
 import { TURNS } from './turns.ts'
@@ -247,11 +248,7 @@ export class Shutdown {
     this.#phase = 'stopped'
     this.#tell('stopped')
     const report = this.#log.report(isForced, left, sockets, clock.nowMs())
-    try {
-      onReport?.(report)
-    } catch {
-      // A hook that throws fails nobody; the report is as complete without it.
-    }
+    void quietly(() => onReport?.(report)) // it is as complete without what a hook throws
     this.#resolve(report)
   }
 
